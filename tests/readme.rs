@@ -189,6 +189,7 @@ fn tables_match_measurements_and_variants() {
     let mut files: Vec<_> =
         written.iter().map(|(file, tables)| (*file, filled(file, read(file), tables))).collect();
     files.push(("benches/results.svg", families::chart(&families)));
+    files.push(("benches/shards.svg", shards::chart()));
     for (file, text) in files {
         if std::env::var_os("UPDATE_README").is_some() {
             fs::write(root.join(file), text).unwrap();

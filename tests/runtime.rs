@@ -109,6 +109,12 @@ pub(crate) fn callers_gpu() -> Option<Gpu> {
     Caller::new(wgpu::Limits::default()).map(|caller| caller.gpu())
 }
 
+/// A device on the first adapter whose storage bindings hold at most so many bytes.
+pub(crate) fn gpu_with_bindings(max_storage_buffer_binding_size: u64) -> Option<Gpu> {
+    let limits = wgpu::Limits { max_storage_buffer_binding_size, ..wgpu::Limits::default() };
+    Caller::new(limits).map(|caller| caller.gpu())
+}
+
 /// Fails instead of hanging if `work` takes too long.
 fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, receiver) = mpsc::channel();

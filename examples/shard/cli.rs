@@ -11,7 +11,7 @@ use std::time::Duration;
 use tilework::gpu::AdapterFilter;
 use tilework::program::DeviceClass;
 use tilework::shard::RankSpan;
-use tilework::{Gpu, GpuOptions, shard};
+use tilework::{ErrorKind, Gpu, GpuOptions, shard};
 
 const USAGE: &str = "\
 usage: shard reduce|sort|gemm|solve|train ...
@@ -281,11 +281,22 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             ranks.remove(0);
         }
     }
+    let most = ranks.iter().copied().max().unwrap_or(1);
     let (mut rows, mut right, mut last) = (Vec::new(), true, Vec::new());
     for p in ranks {
         let group: Vec<Gpu> = (0..p).map(|i| gpus[i % gpus.len()].clone()).collect();
-        let measured = on(options, &job, &group)?;
+        let mut measured = match on(options, &job, &group)? {
+            Ok(measured) => measured,
+            Err(e) if e.kind() == ErrorKind::TooLarge && p < most => {
+                say(out, &format!("{p} devices: the work does not fit: {e}\n"))?;
+                continue;
+            }
+            Err(e) => return Err(e.into()),
+        };
         right &= measured.iter().all(|m| m.right);
+        if matches!(job, Job::Train { .. }) {
+            predict_training(rows.first(), p, &mut measured);
+        }
         rows.push(Row::new(p, &measured));
         say(out, &format!("{}\n", job.note(p, &measured)))?;
         last = measured;
@@ -297,6 +308,14 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     say(out, &table(&job, options.link.name(), &rows))?;
     say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
     Ok(if right { 0 } else { 1 })
+}
+
+/// Adds the time of one device, which the model does not know, to that of the all-reduce.
+fn predict_training(one: Option<&Row>, p: usize, measured: &mut [Measured]) {
+    let one = if p == 1 { measured.first().map(|m| m.seconds) } else { one.and_then(Row::alone) };
+    for m in measured {
+        m.predicted = one.map_or(0.0, |one| one / p as f64 + m.predicted);
+    }
 }
 
 /// Draws the spans of all ranks.
@@ -317,15 +336,19 @@ impl Options {
 }
 
 /// Runs a job on a group of devices.
-fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Vec<Measured>, Failure> {
+fn on(
+    options: &Options,
+    job: &Job,
+    group: &[Gpu],
+) -> Result<Result<Vec<Measured>, tilework::Error>, Failure> {
     let timeout = Duration::from_secs(options.timeout);
     if options.link == AskedLink::Nccl {
         #[cfg(all(feature = "nccl", target_os = "linux"))]
-        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.runs()))?);
+        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.runs())));
         #[cfg(not(all(feature = "nccl", target_os = "linux")))]
         return Err(Failure::bad_input("--link nccl: this program was built without the feature `nccl`"));
     }
-    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.runs()))?)
+    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.runs())))
 }
 
 /// Runs a job as one of the processes that mpirun started. The first prints.

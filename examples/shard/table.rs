@@ -14,6 +14,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// The time, if it is that of one device.
+    pub(crate) fn alone(&self) -> Option<f64> {
+        (self.ranks == 1).then_some(self.seconds)
+    }
+
     pub(crate) fn new(ranks: usize, measured: &[Measured]) -> Self {
         let largest = |of: fn(&Measured) -> f64| measured.iter().map(of).fold(0.0, f64::max);
         let seconds = largest(|m| m.seconds);

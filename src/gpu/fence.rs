@@ -136,6 +136,17 @@ impl Gpu {
     /// Runs under `catch_unwind`, because wgpu's `poll` panics if the device is lost while it waits. The device is
     /// then marked as lost, and wgpu's state is not used again.
     fn poll(&self, how: wgpu::PollType) -> Result<()> {
+        self.polled(how).map(|_| ())
+    }
+
+    /// Whether all submitted work is done.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn is_idle(&self) -> Result<bool> {
+        self.polled(wgpu::PollType::Poll)
+    }
+
+    /// Returns whether all work is done.
+    fn polled(&self, how: wgpu::PollType) -> Result<bool> {
         self.probe()?;
         let name = &self.inner.profile.name;
         let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
@@ -145,7 +156,8 @@ impl Gpu {
         self.probe()?;
         match polled {
             Ok(Err(e)) => Err(err!(Validation, "waiting for {name}: {e}")),
-            _ => Ok(()),
+            Ok(Ok(status)) => Ok(status.is_queue_empty()),
+            Err(_) => Ok(false),
         }
     }
 

@@ -120,7 +120,8 @@ impl<L: Transport> Rank<L> {
     /// That of [`Gemm`], with sums of parts of k added in f32 (f16: rounded after each part).
     ///
     /// # Cost
-    /// Each rank receives the other blocks of its row of A and of its column of B, once.
+    /// Each rank receives the other blocks of its row of A and of its column of B, once. Blocks above the largest binding
+    /// are multiplied in bands of rows and of k; a block must fit a buffer.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for blocks of other sizes; those of [`Gemm`].
@@ -182,12 +183,24 @@ impl<L: Transport> Rank<L> {
             let (whole_a, whole_b) = (block_of(from_a, a, &blocks_of_a), block_of(from_b, b, &blocks_of_b));
             let (lda, at_a) = (blocks.a(from_a)[1].len(), range.start - blocks.a(from_a)[1].start);
             let at_b = (range.start - blocks.b(from_b)[0].start) * c_columns;
-            let panel_a = self.bindable(&whole_a, at_a..at_a + (c_rows - 1) * lda + range.len())?;
-            let panel_b = self.bindable(&whole_b, at_b..at_b + range.len() * c_columns)?;
-            let product = Gemm::new(c_rows, c_columns, range.len()).lda(lda);
-            let product = if step > 0 { product.beta(1.0) } else { product };
+            let limit = gpu.profile().limits.max_storage_binding / T::DTYPE.size() as u64;
+            let bands = bands(limit, c_rows, [lda, c_columns], T::DTYPE.size());
+            // Columns of A in a band begin where they can be bound.
+            let depths = bands_of(limit, range.len(), c_columns, ALIGNED / T::DTYPE.size());
             let mut rec = gpu.recorder();
-            product.plan::<T>(gpu)?.record(&mut rec, panel_a.slice()?, panel_b.slice()?, &c)?;
+            for depth in &depths {
+                let from_b = at_b + depth.start * c_columns..at_b + depth.end * c_columns;
+                let panel_b = self.bindable(&whole_b, from_b)?;
+                for band in &bands {
+                    let at = |row: usize| at_a + row * lda;
+                    let panel_a =
+                        self.bindable(&whole_a, at(band.start) + depth.start..at(band.end - 1) + depth.end)?;
+                    let product = Gemm::new(band.len(), c_columns, depth.len()).lda(lda);
+                    let product = if step > 0 || depth.start > 0 { product.beta(1.0) } else { product };
+                    let into = c.slice(band.start * c_columns..band.end * c_columns)?;
+                    product.plan::<T>(gpu)?.record(&mut rec, panel_a.slice()?, panel_b.slice()?, into)?;
+                }
+            }
             rec.submit()?;
         }
         self.end(&mut coming_a)?;
@@ -247,6 +260,26 @@ impl<L: Transport> Rank<L> {
     }
 }
 
+/// Cuts `rows` rows of matrices with these leading dimensions into ranges of which a binding holds each, of `limit`
+/// elements of `size` bytes. Each begins where every device can bind it.
+fn bands(limit: u64, rows: usize, leading: [usize; 2], size: usize) -> Vec<Range<usize>> {
+    let aligned = |step: &usize| leading.iter().all(|l| (step * l * size).is_multiple_of(ALIGNED));
+    let step = (0..=ALIGNED.ilog2()).map(|power| 1 << power).find(aligned).unwrap_or(ALIGNED);
+    bands_of(limit, rows, leading[0].max(leading[1]), step)
+}
+
+/// Cuts `rows` rows of `width` elements into ranges of nearly equal length, multiples of `step` but for the last, with
+/// at most `limit` elements each. A limit below `step` rows is left to the op, whose error names it.
+fn bands_of(limit: u64, rows: usize, width: usize, step: usize) -> Vec<Range<usize>> {
+    let fitting = usize::try_from(limit / width.max(1) as u64).unwrap_or(usize::MAX);
+    if rows <= fitting {
+        return std::iter::once(0..rows).collect();
+    }
+    let most = (fitting / step * step).max(step);
+    let each = rows.div_ceil(rows.div_ceil(most)).next_multiple_of(step);
+    (0..rows.div_ceil(each)).map(|i| i * each..rows.min((i + 1) * each)).collect()
+}
+
 /// A range of a buffer that begins where kernels can bind it.
 struct Bindable<T: Element> {
     buffer: Buffer<T>,
@@ -256,5 +289,35 @@ struct Bindable<T: Element> {
 impl<T: Element> Bindable<T> {
     fn slice(&self) -> Result<Slice<'_, T>> {
         self.buffer.slice(self.range.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_cover_the_rows_fit_and_are_aligned() {
+        for (limit, rows, leading, size) in [
+            (1 << 29, 16384, [32768, 32768], 4),
+            ((1 << 29) - 1, 16384, [32768, 32768], 4),
+            (1000, 37, [53, 41], 4),
+            (20_000, 300, [129, 7], 2),
+            (64, 1, [1, 1], 4),
+        ] {
+            let bands = bands(limit, rows, leading, size);
+            assert_eq!((bands[0].start, bands[bands.len() - 1].end), (0, rows));
+            assert!(bands.windows(2).all(|w| w[0].end == w[1].start));
+            let step = bands[0].len();
+            for band in &bands {
+                let starts = leading.map(|l| band.start * l * size);
+                assert!(starts.iter().all(|at| at.is_multiple_of(ALIGNED)), "{band:?} of {leading:?}");
+                let most = (band.len() * leading[0].max(leading[1])) as u64;
+                assert!(most <= limit || step <= ALIGNED, "{band:?}: {most}");
+            }
+        }
+        assert_eq!(bands(1 << 29, 16384, [32768; 2], 4).len(), 1);
+        assert_eq!(bands((1 << 29) - 1, 16384, [32768; 2], 4).len(), 2);
+        assert!(bands_of(100, 0, 10, 64).iter().all(Range::is_empty));
     }
 }

@@ -57,7 +57,7 @@ pub struct ShardedMatrix {
     whole: usize,
     /// The place on the device of each row.
     places: Vec<u32>,
-    inner: ShardPart,
+    pub(super) inner: ShardPart,
     pub(super) outer: ShardPart,
     /// For each rank, the elements that it gets: their range in `sent`.
     sends: Vec<Range<usize>>,

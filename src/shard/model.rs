@@ -192,8 +192,8 @@ impl Prediction {
     /// Returns the seconds of an iteration of conjugate gradients on a Poisson grid of `side`^3 points, cut into slabs.
     pub fn cg_iteration(&self, p: usize, side: usize) -> f64 {
         let rows = (side as f64).powi(3) / p as f64;
-        // 7 entries of 8 bytes a row, and 15 passes over vectors.
-        let work = roofline(&self.device, 0.0, rows * (7.0 * 8.0 + 4.0 * 15.0));
+        // 7 entries of 8 bytes a row, and 14 passes over vectors: 3 of the product, 2 of the sums, 9 of the step.
+        let work = roofline(&self.device, 0.0, rows * (7.0 * 8.0 + 4.0 * 14.0));
         if p < 2 {
             return work;
         }

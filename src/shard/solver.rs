@@ -5,10 +5,11 @@ use super::rank::Rank;
 use super::transport::{Combine, Transport};
 use crate::elementwise::{Zip, ZipFn};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Executable, Readback, Recorder, Slice};
+use crate::gpu::{Buffer, Executable, Recorder, Slice};
 use crate::plan::{Plan, Plannable};
-use crate::sparse::shard_steps;
+use crate::sparse::shard_steps::{self, state};
 use crate::sparse::{Outcome, Solution};
+use std::collections::VecDeque;
 
 /// Options of [`Rank::conjugate_gradient`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,24 +54,78 @@ impl ShardedCg {
     }
 }
 
-/// The vectors of a solve, and the programs between messages.
+/// Steps that are recorded at once where there is one rank. As many are under way while the host looks at the residuals of
+/// those before; at the end they are in vain.
+const STEPS: usize = 8;
+
+/// The vectors of a solve, and the programs of a step.
 struct ShardWork<'a, L: Transport> {
     rank: &'a Rank<L>,
     a: &'a ShardedMatrix,
     dots: Executable,
-    directions: Executable,
-    residual: Executable,
+    total: Executable,
+    update: Executable,
     minus: Plan<Zip, f32>,
+    /// Finds the lengths of a step on the device: there is one rank.
+    alone: Option<Executable>,
     /// The residual, with room for elements of other ranks.
     r: Buffer<f32>,
     w: Buffer<f32>,
     p: Buffer<f32>,
     s: Buffer<f32>,
+    partials: Buffer<f32>,
     /// Sums of this rank.
     sums: Buffer<f32>,
-    /// Beta, and alpha of the step before.
-    turn: Buffer<f32>,
-    alpha: Buffer<f32>,
+    state: Buffer<u32>,
+}
+
+/// The lengths of steps, from the sums `r r` and `w r` of each.
+#[derive(Default)]
+struct Recurrence {
+    /// `r r` and alpha of the step before.
+    before: Option<[f64; 2]>,
+}
+
+impl Recurrence {
+    /// Returns alpha and beta, or the curvature where there is no step.
+    fn next(&mut self, [square, along]: [f64; 2]) -> std::result::Result<[f32; 2], f64> {
+        let beta = self.before.map_or(0.0, |[before, _]| square / before);
+        let curvature = self.before.map_or(along, |[_, alpha]| along - beta * square / alpha);
+        if !curvature.is_finite() || curvature <= 0.0 {
+            return Err(curvature);
+        }
+        let alpha = (square / curvature) as f32;
+        self.before = Some([square, f64::from(alpha)]);
+        Ok([alpha, beta as f32])
+    }
+}
+
+/// What the host knows of a solve.
+struct Progress<'s, F: FnMut(usize, f64)> {
+    options: &'s ShardedCg,
+    /// The norm of `b`.
+    scale: f64,
+    solution: Solution,
+    told: F,
+}
+
+impl<F: FnMut(usize, f64)> Progress<'_, F> {
+    fn relative(&self, square: f64) -> f64 {
+        square.sqrt() / self.scale
+    }
+
+    /// Notes the residual after one more step.
+    fn note(&mut self, square: f64) {
+        let relative = self.relative(square);
+        self.solution.iterations += 1;
+        self.solution.history.push(relative);
+        (self.told)(self.solution.iterations, relative);
+    }
+
+    /// Steps that may follow.
+    fn left(&self) -> usize {
+        self.options.iterations.saturating_sub(self.solution.iterations)
+    }
 }
 
 impl<L: Transport> Rank<L> {
@@ -97,14 +152,14 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Precision
-    /// f32 throughout, but for step lengths, which the host computes in f64. The curvature of a step follows from the
-    /// one before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
+    /// f32 throughout, but for step lengths that the host computes in f64. The curvature of a step follows from the one
+    /// before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
     /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations go
     /// on from `x` as long as that helps.
     ///
     /// # Cost
-    /// An iteration is a product, two all-reduces of a number each, and 13 passes over vectors. The device works on while
-    /// the numbers travel: the sum of `r r` during the product, that of `w r` during 8 of the passes.
+    /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers, for which the device waits.
+    /// Elements of other ranks travel during the product. One rank needs no host: it records 8 iterations at a time.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths;
@@ -112,15 +167,14 @@ impl<L: Transport> Rank<L> {
     /// returns no error, but an [`Outcome`].
     ///
     /// # Algorithm
-    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_directions.wgsl`, `cg_shard_residual.wgsl`,
-    /// `cg_shard_dots.wgsl`.
+    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`.
     pub fn conjugate_gradient(
         &self,
         options: &ShardedCg,
         a: &ShardedMatrix,
         b: &[f32],
         x: &mut [f32],
-        mut progress: impl FnMut(usize, f64),
+        progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         options.check()?;
         let gpu = self.gpu();
@@ -129,32 +183,25 @@ impl<L: Transport> Rank<L> {
         self.agree("sharded cg", &["the tolerance's bits", "iterations"], &[tolerance, limit])?;
         let work = ShardWork::new(self, a)?;
         let scale = work.square_of(Slice::from(&b))?.sqrt();
+        let solution =
+            Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
         if scale == 0.0 {
             x.fill(0.0);
-            return Ok(Solution {
-                outcome: Outcome::Converged,
-                iterations: 0,
-                residual: 0.0,
-                history: vec![0.0],
-            });
+            return Ok(Solution { outcome: Outcome::Converged, history: vec![0.0], ..solution });
         }
-        let relative = |square: f64| square.sqrt() / scale;
-        let mut solution =
-            Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
-        let mut square = work.start(&b, &own)?;
-        solution.residual = relative(square);
-        solution.history.push(solution.residual);
-        progress(0, solution.residual);
+        let mut progress = Progress { options, scale, solution, told: progress };
+        let mut first = progress.relative(work.start(&b, &own)?);
+        progress.solution.history.push(first);
+        (progress.told)(0, first);
         loop {
-            let first = solution.residual;
-            let outcome = work.iterate(&own, square, options, relative, &mut solution, &mut progress)?;
-            square = work.start(&b, &own)?;
-            solution.residual = relative(square);
+            let outcome = work.iterate(&own, &mut progress)?;
+            let residual = progress.relative(work.start(&b, &own)?);
+            let solution = &mut progress.solution;
+            solution.residual = residual;
             solution.outcome = match outcome {
-                _ if solution.residual <= 1.001 * options.tolerance => Outcome::Converged,
-                Outcome::Converged
-                    if solution.residual < 0.5 * first && solution.iterations < options.iterations =>
-                {
+                _ if residual <= 1.001 * options.tolerance => Outcome::Converged,
+                Outcome::Converged if residual < 0.5 * first && solution.iterations < options.iterations => {
+                    first = residual;
                     continue;
                 }
                 Outcome::Converged => Outcome::Stagnated,
@@ -163,7 +210,7 @@ impl<L: Transport> Rank<L> {
             break;
         }
         x.copy_from_slice(&a.restore(&own.read()?)?);
-        Ok(solution)
+        Ok(progress.solution)
     }
 }
 
@@ -175,16 +222,19 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             rank,
             a,
             dots: gpu.prepare_lowered(shard_steps::dots(n, profile)?)?,
-            directions: gpu.prepare_lowered(shard_steps::directions(n, profile)?)?,
-            residual: gpu.prepare_lowered(shard_steps::residual(n, profile)?)?,
+            total: gpu.prepare_lowered(shard_steps::total(n, profile)?)?,
+            update: gpu.prepare_lowered(shard_steps::update(n, profile)?)?,
             minus: Zip::new(ZipFn::Sub, n).plan::<f32>(gpu)?,
+            alone: (rank.size() == 1)
+                .then(|| gpu.prepare_lowered(shard_steps::step(n, profile)?))
+                .transpose()?,
             r: rank.alloc(a.vector_len())?,
             w: gpu.alloc(n)?,
             p: gpu.alloc(n)?,
             s: gpu.alloc(n)?,
+            partials: gpu.alloc(shard_steps::partials_len(n))?,
             sums: gpu.alloc(2)?,
-            turn: gpu.alloc(2)?,
-            alpha: gpu.alloc(1)?,
+            state: gpu.alloc_zeroed(state::WORDS)?,
         })
     }
 
@@ -192,30 +242,25 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         self.r.slice(..self.a.rows())
     }
 
-    /// Records this rank's sums of `r r` and `w r`.
+    /// Records this rank's partial sums of `r r` and `w r`.
     fn record_dots(&self, rec: &mut Recorder, r: Slice<'_, f32>, w: Slice<'_, f32>) -> Result<()> {
-        self.dots.record(rec, &[r.untyped(), w.untyped(), Slice::from(&self.sums).untyped()])
+        self.dots.record(rec, &[r.untyped(), w.untyped(), Slice::from(&self.partials).untyped()])
     }
 
-    /// Records `x += alpha p` of the step before, and the next `p` and `s`.
-    fn record_directions(&self, rec: &mut Recorder, x: &Buffer<f32>) -> Result<()> {
-        let [turn, w, p, s, x] = [&self.turn, &self.w, &self.p, &self.s, x].map(|v| Slice::from(v).untyped());
-        self.directions.record(rec, &[turn, self.own()?.untyped(), w, p, s, x])
+    /// Records the sums of the partial sums.
+    fn record_total(&self, rec: &mut Recorder) -> Result<()> {
+        self.total.record(rec, &[&self.partials, &self.sums].map(|v| Slice::from(v).untyped()))
     }
 
-    /// Records `r -= alpha s`, and this rank's sum of the new `r r`.
-    fn record_residual(&self, rec: &mut Recorder) -> Result<()> {
-        let [alpha, s, sums] = [&self.alpha, &self.s, &self.sums].map(|v| Slice::from(v).untyped());
-        self.residual.record(rec, &[alpha, s, self.own()?.untyped(), sums])
-    }
-
-    /// Submits the copy of this rank's sums to the host.
-    fn start_sums(&self) -> Result<Readback<f32>> {
-        self.sums.slice(..)?.start_read()
+    /// Records a step with the lengths in the state.
+    fn record_update(&self, rec: &mut Recorder, x: &Buffer<f32>) -> Result<()> {
+        let [w, p, s, x] = [&self.w, &self.p, &self.s, x].map(|v| Slice::from(v).untyped());
+        self.update.record(rec, &[Slice::from(&self.state).untyped(), w, p, s, x, self.own()?.untyped()])
     }
 
     /// Adds up the sums of all ranks.
-    fn all_sums(&self, sums: Readback<f32>) -> Result<[f64; 2]> {
+    fn all_sums(&self) -> Result<[f64; 2]> {
+        let sums = self.sums.slice(..)?.start_read()?;
         let all = self.rank.all_reduce_few(sums, Combine::Sum)?;
         Ok([0, 1].map(|i| all.get(i).copied().map_or(f64::NAN, f64::from)))
     }
@@ -224,8 +269,9 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     fn square_of(&self, b: Slice<'_, f32>) -> Result<f64> {
         let mut rec = self.rank.gpu().recorder();
         self.record_dots(&mut rec, b, b)?;
+        self.record_total(&mut rec)?;
         rec.submit()?;
-        Ok(self.all_sums(self.start_sums()?)?[0])
+        Ok(self.all_sums()?[0])
     }
 
     /// Computes `r = b - A x`, and returns the square of its norm.
@@ -244,67 +290,115 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         self.square_of(self.own()?)
     }
 
-    /// Iterates from the residual in `r`, whose norm has this square, until there is an outcome.
+    /// Iterates from the residual in `r` until there is an outcome.
     fn iterate(
         &self,
         x: &Buffer<f32>,
-        mut square: f64,
-        options: &ShardedCg,
-        relative: impl Fn(f64) -> f64,
-        solution: &mut Solution,
-        progress: &mut impl FnMut(usize, f64),
+        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
+    ) -> Result<Outcome> {
+        match &self.alone {
+            Some(step) => self.iterate_alone(step, x, progress),
+            None => self.iterate_by_host(x, progress),
+        }
+    }
+
+    /// The device of the only rank goes on by itself.
+    fn iterate_alone(
+        &self,
+        step: &Executable,
+        x: &Buffer<f32>,
+        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
+    ) -> Result<Outcome> {
+        /// Batches of steps under way.
+        const AHEAD: usize = 2;
+        let threshold = (progress.options.tolerance * progress.scale).powi(2) as f32;
+        let left = u32::try_from(progress.left()).unwrap_or(u32::MAX);
+        self.state.slice(..8)?.write(&state::first(threshold, left))?;
+        // The last sum follows the last step.
+        let mut to_record = left as usize + 1;
+        let mut seen = 0;
+        let mut batches = VecDeque::new();
+        loop {
+            while batches.len() < AHEAD && to_record > 0 {
+                let mut rec = self.rank.gpu().recorder();
+                let steps = to_record.min(STEPS);
+                for _ in 0..steps {
+                    self.a.inner.record(&mut rec, &self.r, &self.w)?;
+                    self.a.outer.record(&mut rec, &self.r, &self.w)?;
+                    self.record_dots(&mut rec, self.own()?, Slice::from(&self.w))?;
+                    step.record(
+                        &mut rec,
+                        &[Slice::from(&self.partials).untyped(), Slice::from(&self.state).untyped()],
+                    )?;
+                    self.record_update(&mut rec, x)?;
+                }
+                rec.submit()?;
+                to_record -= steps;
+                batches.push_back(self.state.slice(..)?.start_read()?);
+            }
+            let Some(batch) = batches.pop_front() else { return Ok(Outcome::Limit) };
+            let words = batch.wait()?;
+            let word = |at: usize| words.get(at).copied().unwrap_or(u32::MAX);
+            let number = |at: usize| f32::from_bits(word(at));
+            let sums = word(state::COUNT) as usize;
+            for sum in seen..sums.min(seen + state::HISTORY_LEN) {
+                // The first is that of the residual at the start.
+                if sum > 0 {
+                    progress.note(f64::from(number(state::HISTORY + sum % state::HISTORY_LEN)));
+                }
+            }
+            seen = sums;
+            match word(state::STATUS) {
+                state::GOING => {}
+                state::CONVERGED => return Ok(Outcome::Converged),
+                state::LIMIT => return Ok(Outcome::Limit),
+                state::NOT_POSITIVE => return Ok(Outcome::NotPositiveDefinite(number(state::CURVATURE))),
+                _ => return Ok(Outcome::NotFinite),
+            }
+        }
+    }
+
+    /// The host adds up the sums of all ranks, and finds the lengths of a step.
+    fn iterate_by_host(
+        &self,
+        x: &Buffer<f32>,
+        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
         let gpu = self.rank.gpu();
         let mut rec = gpu.recorder();
-        // The square of the norm and the step length of the iteration before.
-        let mut before: Option<[f64; 2]> = None;
+        let mut lengths = Recurrence::default();
         loop {
             let coming = self.rank.start_halo(self.a, &self.r, rec)?;
-            let sums = before.map(|_| self.start_sums()).transpose()?;
             self.rank.multiply_inner(self.a, &self.r, &self.w)?;
             self.rank.finish(coming)?;
-            if let Some(sums) = sums {
-                square = self.all_sums(sums)?[0];
-                solution.iterations += 1;
-                solution.history.push(relative(square));
-                progress(solution.iterations, relative(square));
-            }
-            let outcome = if !square.is_finite() {
-                Some(Outcome::NotFinite)
-            } else if relative(square) <= options.tolerance {
-                Some(Outcome::Converged)
-            } else {
-                (solution.iterations >= options.iterations).then_some(Outcome::Limit)
-            };
-            let beta = before.map_or(0.0, |[square_before, _]| square / square_before);
-            self.turn.slice(..)?.write_with_next(&[beta, before.map_or(0.0, |b| b[1])].map(|x| x as f32))?;
             rec = gpu.recorder();
-            if let Some(outcome) = outcome {
-                // The x of the last step is still to come.
-                self.record_directions(&mut rec, x)?;
-                rec.submit()?;
-                return Ok(outcome);
-            }
             self.a.outer.record(&mut rec, &self.r, &self.w)?;
             self.record_dots(&mut rec, self.own()?, Slice::from(&self.w))?;
+            self.record_total(&mut rec)?;
             rec.submit()?;
-            let sums = self.start_sums()?;
-            let mut rec_directions = gpu.recorder();
-            self.record_directions(&mut rec_directions, x)?;
-            rec_directions.submit()?;
-            let along = self.all_sums(sums)?[1];
-            let curvature = before.map_or(along, |[_, alpha]| along - beta * square / alpha);
-            if !curvature.is_finite() {
+            let sums = self.all_sums()?;
+            if lengths.before.is_some() {
+                progress.note(sums[0]);
+            }
+            if !sums[0].is_finite() {
                 return Ok(Outcome::NotFinite);
             }
-            if curvature <= 0.0 {
-                return Ok(Outcome::NotPositiveDefinite(curvature as f32));
+            if progress.relative(sums[0]) <= progress.options.tolerance {
+                return Ok(Outcome::Converged);
             }
-            let alpha = square / curvature;
-            self.alpha.slice(..)?.write_with_next(&[alpha as f32])?;
-            before = Some([square, f64::from(alpha as f32)]);
+            if progress.left() == 0 {
+                return Ok(Outcome::Limit);
+            }
+            let [alpha, beta] = match lengths.next(sums) {
+                Ok(lengths) => lengths,
+                Err(curvature) if curvature.is_finite() => {
+                    return Ok(Outcome::NotPositiveDefinite(curvature as f32));
+                }
+                Err(_) => return Ok(Outcome::NotFinite),
+            };
+            self.state.slice(..3)?.write_with_next(&state::with_lengths(alpha, beta))?;
             rec = gpu.recorder();
-            self.record_residual(&mut rec)?;
+            self.record_update(&mut rec, x)?;
         }
     }
 }

@@ -3,7 +3,8 @@
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Operand, Program, kernel_params,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, KernelParams, Operand, Program,
+    kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -12,36 +13,62 @@ const WORKGROUP_SIZE: u32 = 256;
 /// The maximum number of partial sums, which one workgroup adds up.
 const MAX_PARTS: u64 = 1024;
 
+/// Words of the state on the device: see `shaders/sparse/cg_shard_state.wgsl`.
+pub(crate) mod state {
+    pub(crate) const WORDS: usize = 64;
+    pub(crate) const STATUS: usize = 0;
+    pub(crate) const COUNT: usize = 4;
+    pub(crate) const CURVATURE: usize = 7;
+    pub(crate) const HISTORY: usize = 16;
+    pub(crate) const HISTORY_LEN: usize = 48;
+
+    pub(crate) const GOING: u32 = 0;
+    pub(crate) const CONVERGED: u32 = 1;
+    pub(crate) const LIMIT: u32 = 2;
+    #[cfg(test)]
+    pub(crate) const NOT_FINITE: u32 = 3;
+    pub(crate) const NOT_POSITIVE: u32 = 4;
+
+    /// The state before the first step: the sum `r r` at which to stop, and the steps that may follow.
+    pub(crate) fn first(threshold: f32, left: u32) -> [u32; 8] {
+        [GOING, 0, 0, 0, 0, threshold.to_bits(), left, 0]
+    }
+
+    /// The state of a step whose lengths the host found.
+    pub(crate) fn with_lengths(alpha: f32, beta: f32) -> [u32; 3] {
+        [GOING, alpha.to_bits(), beta.to_bits()]
+    }
+}
+
 kernel_params! { struct ShardDotsParams { n: u32, parts: u32 } }
 kernel_params! { struct ShardTotalParams { parts: u32 } }
-kernel_params! { struct ShardDirectionsParams { n: u32, stride: u32 } }
-kernel_params! { struct ShardResidualParams { n: u32, parts: u32 } }
+kernel_params! { struct ShardStepParams { parts: u32 } }
+kernel_params! { struct ShardUpdateParams { n: u32, stride: u32 } }
 
 fn operand(name: &'static str, len: usize, access: Access) -> Operand {
     Operand { name, dtype: DType::F32, len, access }
+}
+
+fn words(name: &'static str, len: usize, access: Access) -> Operand {
+    Operand { name, dtype: DType::U32, len, access }
 }
 
 fn spec() -> Spec {
     Spec::new().constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
 }
 
-/// Sums of `r r` and `w r` over `n` elements: operands `r`, `w`, `sums` of two elements.
-pub(crate) fn dots(n: usize, profile: &DeviceProfile) -> Result<Program> {
-    const OP: &str = "sharded-cg-dots";
-    let count = index_u32(OP, "rows", n)?;
-    let mut program = Program::new(OP, Decision::policy("fused", ""));
-    program.operands =
-        vec![operand("r", n, Access::Read), operand("w", n, Access::Read), operand("sums", 2, Access::Write)];
-    profile.check_bindings(OP, &program.operands, "use more ranks")?;
-    program.cost = Cost::of(4.0 * n as f64, &program.operands);
-    let [r, w, sums] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
-    let parts = parts_of(n);
-    let partials = program.scratch(8 * parts);
-    let kernel = program.kernel(Kernel::of_file("sparse/cg_shard_dots", spec()));
-    let params = ShardDotsParams { n: count, parts: parts as u32 };
-    program.dispatch(kernel, &params, vec![r, w, partials], Grid::fold(parts));
-    total(&mut program, parts, [partials, sums]);
+fn program(op: &'static str, operands: Vec<Operand>, profile: &DeviceProfile) -> Result<Program> {
+    let mut program = Program::new(op, Decision::policy("fused", ""));
+    program.operands = operands;
+    profile.check_bindings(op, &program.operands, "use more ranks")?;
     Ok(program)
+}
+
+/// Adds a dispatch that binds all operands in order.
+fn dispatch<P: KernelParams>(program: &mut Program, kernel: Kernel, params: &P, groups: u64) {
+    let kernel = program.kernel(kernel);
+    let all = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
+    program.dispatch(kernel, params, all, Grid::fold(groups));
 }
 
 /// The number of partial sums of `n` elements.
@@ -49,68 +76,79 @@ fn parts_of(n: usize) -> u64 {
     (n as u64).div_ceil(4 * u64::from(WORKGROUP_SIZE)).clamp(1, MAX_PARTS)
 }
 
-/// Adds up partial sums.
-fn total(program: &mut Program, parts: u64, [partials, sums]: [Binding; 2]) {
-    let kernel = program.kernel(Kernel::of_file("sparse/cg_shard_total", spec()));
-    let params = ShardTotalParams { parts: parts as u32 };
-    program.dispatch(kernel, &params, vec![partials, sums], Grid::fold(1));
+/// Elements of the partial sums of `n` rows: pairs.
+pub(crate) fn partials_len(n: usize) -> usize {
+    2 * parts_of(n) as usize
 }
 
-/// The part of a step that needs no sum of `w r`: operands `turn` (beta, and alpha of the step before), `r`, `w`, `p`,
-/// `s`, `x`.
-pub(crate) fn directions(n: usize, profile: &DeviceProfile) -> Result<Program> {
-    const OP: &str = "sharded-cg-directions";
+/// Partial sums of `r r` and `w r` over `n` elements: operands `r`, `w`, `partials`.
+pub(crate) fn dots(n: usize, profile: &DeviceProfile) -> Result<Program> {
+    const OP: &str = "sharded-cg-dots";
     let count = index_u32(OP, "rows", n)?;
-    let mut program = Program::new(OP, Decision::policy("fused", ""));
-    program.operands = vec![
-        operand("turn", 2, Access::Read),
+    let operands = vec![
         operand("r", n, Access::Read),
+        operand("w", n, Access::Read),
+        operand("partials", partials_len(n), Access::Write),
+    ];
+    let mut program = program(OP, operands, profile)?;
+    program.cost = Cost::of(4.0 * n as f64, &program.operands);
+    let parts = parts_of(n);
+    let params = ShardDotsParams { n: count, parts: parts as u32 };
+    dispatch(&mut program, Kernel::of_file("sparse/cg_shard_dots", spec()), &params, parts);
+    Ok(program)
+}
+
+/// Adds up partial sums of `n` rows: operands `partials`, and `sums` of two elements.
+pub(crate) fn total(n: usize, profile: &DeviceProfile) -> Result<Program> {
+    const OP: &str = "sharded-cg-total";
+    let operands =
+        vec![operand("partials", partials_len(n), Access::Read), operand("sums", 2, Access::Write)];
+    let mut program = program(OP, operands, profile)?;
+    let params = ShardTotalParams { parts: parts_of(n) as u32 };
+    dispatch(&mut program, Kernel::of_file("sparse/cg_shard_total", spec()), &params, 1);
+    Ok(program)
+}
+
+/// Adds up partial sums of `n` rows of the only rank, and finds the lengths of the next step: operands `partials`, `state`.
+pub(crate) fn step(n: usize, profile: &DeviceProfile) -> Result<Program> {
+    const OP: &str = "sharded-cg-step";
+    let operands = vec![
+        operand("partials", partials_len(n), Access::Read),
+        words("state", state::WORDS, Access::ReadWrite),
+    ];
+    let mut program = program(OP, operands, profile)?;
+    let params = ShardStepParams { parts: parts_of(n) as u32 };
+    dispatch(&mut program, Kernel::of_file("sparse/cg_shard_step", spec()), &params, 1);
+    Ok(program)
+}
+
+/// A step along the next direction: operands `state`, `w`, `p`, `s`, `x`, `r`.
+pub(crate) fn update(n: usize, profile: &DeviceProfile) -> Result<Program> {
+    const OP: &str = "sharded-cg-update";
+    let count = index_u32(OP, "rows", n)?;
+    let operands = vec![
+        words("state", state::WORDS, Access::Read),
         operand("w", n, Access::Read),
         operand("p", n, Access::ReadWrite),
         operand("s", n, Access::ReadWrite),
         operand("x", n, Access::ReadWrite),
+        operand("r", n, Access::ReadWrite),
     ];
-    profile.check_bindings(OP, &program.operands, "use more ranks")?;
-    program.cost = Cost::of(6.0 * n as f64, &program.operands);
+    let mut program = program(OP, operands, profile)?;
+    program.cost = Cost::of(8.0 * n as f64, &program.operands);
     if n > 0 {
         // A processor walks; a card has a thread for every four elements.
         let items = if profile.quirks.serial_workgroups { 256 } else { 4 };
         let groups = (n as u64).div_ceil(u64::from(WORKGROUP_SIZE) * items);
-        let kernel = program.kernel(Kernel::of_file("sparse/cg_shard_directions", spec()));
-        let params = ShardDirectionsParams { n: count, stride: (groups * u64::from(WORKGROUP_SIZE)) as u32 };
-        let all = (0..6).map(|i| Binding::operand(i, &program.operands)).collect();
-        program.dispatch(kernel, &params, all, Grid::fold(groups));
+        let params = ShardUpdateParams { n: count, stride: (groups * u64::from(WORKGROUP_SIZE)) as u32 };
+        dispatch(&mut program, Kernel::of_file("sparse/cg_shard_update", spec()), &params, groups);
     }
-    Ok(program)
-}
-
-/// The end of a step: operands `alpha`, `s`, `r`, and `sums` of two elements, of which the first gets the sum of the new
-/// `r r`.
-pub(crate) fn residual(n: usize, profile: &DeviceProfile) -> Result<Program> {
-    const OP: &str = "sharded-cg-residual";
-    let count = index_u32(OP, "rows", n)?;
-    let mut program = Program::new(OP, Decision::policy("fused", ""));
-    program.operands = vec![
-        operand("alpha", 1, Access::Read),
-        operand("s", n, Access::Read),
-        operand("r", n, Access::ReadWrite),
-        operand("sums", 2, Access::Write),
-    ];
-    profile.check_bindings(OP, &program.operands, "use more ranks")?;
-    program.cost = Cost::of(4.0 * n as f64, &program.operands);
-    let [alpha, s, r, sums] = [0, 1, 2, 3].map(|i| Binding::operand(i, &program.operands));
-    let parts = parts_of(n);
-    let partials = program.scratch(8 * parts);
-    let kernel = program.kernel(Kernel::of_file("sparse/cg_shard_residual", spec()));
-    let params = ShardResidualParams { n: count, parts: parts as u32 };
-    program.dispatch(kernel, &params, vec![alpha, s, r, partials], Grid::fold(parts));
-    total(&mut program, parts, [partials, sums]);
     Ok(program)
 }
 
 /// Programs that reach every kernel, for shader tests.
 pub(super) fn samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
-    Ok(vec![dots(5000, profile)?, directions(5000, profile)?, residual(5000, profile)?])
+    Ok(vec![dots(5000, profile)?, total(5000, profile)?, step(5000, profile)?, update(5000, profile)?])
 }
 
 #[cfg(test)]
@@ -126,21 +164,62 @@ mod tests {
         let n = 70_000;
         let vector = |k: usize| -> Vec<f32> { (0..n).map(|i| ((i * k) % 17) as f32).collect() };
         let run = |surplus: u32| {
-            let mut program = directions(n, gpu.profile()).unwrap();
+            let mut program = update(n, gpu.profile()).unwrap();
             for dispatch in &mut program.dispatches {
                 let Grid::Direct(grid) = &mut dispatch.grid else { panic!("a direct dispatch") };
                 grid[0] += surplus;
             }
             let ready = gpu.prepare_lowered(program).unwrap();
-            let turn = gpu.upload(&[0.5f32, 2.0]).unwrap();
+            let mut words = vec![0; state::WORDS];
+            words[..3].copy_from_slice(&state::with_lengths(0.5, 2.0));
+            let state = gpu.upload(&words).unwrap();
             let vectors = [3, 5, 7, 11, 13].map(|k| gpu.upload(&vector(k)).unwrap());
-            let operands: Vec<_> =
-                [&turn].into_iter().chain(&vectors).map(|v| Slice::from(v).untyped()).collect();
+            let operands: Vec<_> = std::iter::once(Slice::from(&state).untyped())
+                .chain(vectors.iter().map(|v| Slice::from(v).untyped()))
+                .collect();
             let mut rec = gpu.recorder();
             ready.record(&mut rec, &operands).unwrap();
             rec.submit().unwrap();
             vectors.map(|v| v.read().unwrap())
         };
         assert_eq!(run(0), run(300));
+    }
+
+    /// The first lengths, those of a step after it, and each end.
+    #[test]
+    fn a_step_finds_lengths_or_ends() {
+        let Some(gpu) = (!Gpu::adapters().is_empty()).then(|| Gpu::new().unwrap()) else { return };
+        let ready = gpu.prepare_lowered(step(1, gpu.profile()).unwrap()).unwrap();
+        let steps = |left: u32, sums: &[[f32; 2]]| {
+            let mut words = vec![0; state::WORDS];
+            words[..8].copy_from_slice(&state::first(0.5, left));
+            let there = gpu.upload(&words).unwrap();
+            for sums in sums {
+                let partials = gpu.upload(sums).unwrap();
+                let mut rec = gpu.recorder();
+                let operands = [Slice::from(&partials).untyped(), Slice::from(&there).untyped()];
+                ready.record(&mut rec, &operands).unwrap();
+                rec.submit().unwrap();
+            }
+            there.read().unwrap()
+        };
+        let number = |words: &[u32], at: usize| f32::from_bits(words[at]);
+        let first = steps(3, &[[4.0, 8.0]]);
+        assert_eq!((first[state::STATUS], first[state::COUNT]), (state::GOING, 1));
+        assert_eq!([1, 2, state::HISTORY].map(|at| number(&first, at)), [0.5, 0.0, 4.0]);
+        // beta = 2 / 4, and alpha = 2 / (6 - beta 2 / 0.5).
+        let second = steps(3, &[[4.0, 8.0], [2.0, 6.0]]);
+        assert_eq!([1, 2, state::HISTORY + 1].map(|at| number(&second, at)), [0.5, 0.5, 2.0]);
+        for (left, sums, end) in [
+            (3, [0.5, 1.0], state::CONVERGED),
+            (0, [1.0, 1.0], state::LIMIT),
+            (3, [1.0, -1.0], state::NOT_POSITIVE),
+            (3, [f32::NAN, 1.0], state::NOT_FINITE),
+            (3, [1.0, f32::INFINITY], state::NOT_FINITE),
+        ] {
+            // What follows changes nothing.
+            let ended = steps(left, &[sums, [7.0, 7.0]]);
+            assert_eq!((ended[state::STATUS], ended[state::COUNT]), (end, 1), "{sums:?}");
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Ranks that fail: each of the others ends with an error within its time-out.
 
 use super::{LIMIT, group};
-use crate::support::gpu;
+use crate::support::{devices, gpu};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use tilework::prelude::*;
 use tilework::shard::{self, Combine, Header, Local, Rank, Transport};
+use tilework::sparse::Csr;
 use tilework::{ErrorKind, Result};
 
 /// What a faulty link does to the message with this number.
@@ -161,6 +162,51 @@ fn a_late_rank_is_waited_for_up_to_the_limit() {
     let kinds: Vec<_> =
         faulty(3, Duration::from_millis(50), late, sum).into_iter().map(|r| r.unwrap_err().kind()).collect();
     assert!(kinds.contains(&ErrorKind::Timeout), "{kinds:?}");
+}
+
+/// A rank whose device is lost, before a call or between two.
+#[test]
+fn a_lost_device_ends_all_ranks() {
+    let Some(device) = devices().first() else { return };
+    let matrix = |rank: usize| Csr {
+        rows: 2,
+        cols: 4,
+        row_ptrs: vec![0, 2, 4],
+        col_idxs: if rank == 0 { vec![0, 3, 1, 2] } else { vec![1, 2, 0, 3] },
+        values: if rank == 0 { vec![4.0, 1.0, 4.0, 1.0] } else { vec![1.0, 4.0, 1.0, 4.0] },
+    };
+    type Job<'a> = &'a (dyn Fn(&Rank<Local>) -> Result<()> + Sync);
+    let jobs: [(&str, Job<'_>); 4] = [
+        ("sort", &|rank| rank.sort(&rank.upload(&[3u32; 1000])?, false).map(|_| ())),
+        ("all-reduce", &|rank| rank.all_reduce_slice(&rank.upload(&[1.0f32; 3000])?, Combine::Sum)),
+        ("gemm", &|rank| {
+            let blocks = shard::Blocks::new(4, 4, 4, 2);
+            rank.gemm(&blocks, &rank.upload(&[1.0f32; 8])?, &rank.upload(&[1.0f32; 8])?).map(|_| ())
+        }),
+        ("cg", &|rank| {
+            let a = rank.matrix(&matrix(rank.index()))?;
+            let mut x = [0.0; 2];
+            let solve = &shard::ShardedCg::default();
+            rank.conjugate_gradient(solve, &a, &[1.0, 2.0], &mut x, |_, _| ()).map(|_| ())
+        }),
+    ];
+    let limit = Duration::from_secs(2);
+    for (name, job) in jobs {
+        let gpus = [device.again().gpu, device.again().gpu];
+        let start = Instant::now();
+        let results = shard::run_each(&gpus, limit, |rank| {
+            job(rank)?;
+            if rank.index() == 1 {
+                rank.gpu().device().destroy();
+            }
+            job(rank)
+        });
+        let kinds: Vec<_> =
+            results.unwrap().into_iter().map(|r| r.expect_err(name)).map(|e| e.kind()).collect();
+        assert!([ErrorKind::Io, ErrorKind::Timeout].contains(&kinds[0]), "{name}: {kinds:?}");
+        assert_eq!(kinds[1], ErrorKind::DeviceLost, "{name}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{name}");
+    }
 }
 
 #[test]

@@ -7,46 +7,70 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::gemm_bound;
 use tilework::shard::{self, Block, Blocks};
-use tilework::{Element, ErrorKind, reference};
+use tilework::{Element, ErrorKind, Gpu, reference};
 
 /// The elements of a block of a matrix with `columns` columns.
 fn cut<T: Element>(all: &[T], columns: usize, [rows, range]: &Block) -> Vec<T> {
     rows.clone().flat_map(|r| all[r * columns + range.start..r * columns + range.end].to_vec()).collect()
 }
 
-fn check<T: Sample + Into<f64>>([m, n, k]: [usize; 3])
+fn check<T: Sample + Into<f64>>(shape: [usize; 3])
 where
     Gemm: Op<T>,
 {
+    (1..=6).filter_map(group).for_each(|gpus| check_on::<T>(&gpus, shape));
+}
+
+fn check_on<T: Sample + Into<f64>>(gpus: &[Gpu], [m, n, k]: [usize; 3])
+where
+    Gemm: Op<T>,
+{
+    let p = gpus.len();
     let mut random = Random::new((m + n + k) as u64);
     let (a, b) = (random.elements::<T>(m * k), random.elements::<T>(k * n));
     let description = Gemm::new(m, n, k);
     let want = reference::gemm(&description, &a, &b, None, &vec![T::default(); m * n]).unwrap();
     let bound = gemm_bound(&description, &a, &b, None, &vec![T::default(); m * n]).unwrap();
-    for p in 1..=6 {
-        let Some(gpus) = group(p) else { return };
-        let blocks = Blocks::new(m, n, k, p);
-        let results = shard::run(&gpus, LIMIT, |rank| {
-            let (of_a, of_b) = (blocks.a(rank.index()), blocks.b(rank.index()));
-            let (a, b) = (rank.upload(&cut(&a, k, &of_a))?, rank.upload(&cut(&b, n, &of_b))?);
-            rank.gemm(&blocks, &a, &b)?.read()
-        });
-        let results = results.unwrap();
-        let mut got = vec![T::default(); m * n];
-        for (rank, block) in results.iter().enumerate() {
-            let [rows, columns] = blocks.c(rank);
-            assert_eq!(block.len(), rows.len() * columns.len());
-            for (i, row) in rows.enumerate() {
-                let from = &block[i * columns.len()..(i + 1) * columns.len()];
-                got[row * n + columns.start..row * n + columns.end].copy_from_slice(from);
-            }
+    let blocks = Blocks::new(m, n, k, p);
+    let results = shard::run(gpus, LIMIT, |rank| {
+        let (of_a, of_b) = (blocks.a(rank.index()), blocks.b(rank.index()));
+        let (a, b) = (rank.upload(&cut(&a, k, &of_a))?, rank.upload(&cut(&b, n, &of_b))?);
+        rank.gemm(&blocks, &a, &b)?.read()
+    });
+    let results = results.unwrap();
+    let mut got = vec![T::default(); m * n];
+    for (rank, block) in results.iter().enumerate() {
+        let [rows, columns] = blocks.c(rank);
+        assert_eq!(block.len(), rows.len() * columns.len());
+        for (i, row) in rows.enumerate() {
+            let from = &block[i * columns.len()..(i + 1) * columns.len()];
+            got[row * n + columns.start..row * n + columns.end].copy_from_slice(from);
         }
-        // Parts of k round once each.
-        let rounding = if T::DTYPE.size() == 2 { 2f64.powi(-10) * p as f64 * 8.0 } else { 0.0 };
-        let bound: Vec<f64> =
-            bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
-        assert_close(&format!("{m} x {n} x {k} of {} on {p}", T::DTYPE), &numbers(&got), &want, &bound);
     }
+    // Parts of k round once each.
+    let rounding = if T::DTYPE.size() == 2 { 2f64.powi(-10) * p as f64 * 8.0 } else { 0.0 };
+    let bound: Vec<f64> =
+        bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
+    assert_close(&format!("{m} x {n} x {k} of {} on {p}", T::DTYPE), &numbers(&got), &want, &bound);
+}
+
+/// Each matrix takes several bindings: of A and C rows are cut, of B k.
+#[test]
+fn blocks_above_a_binding_are_multiplied_in_bands() {
+    const BINDING: u64 = 64 << 10;
+    let Some(gpu) = crate::runtime::gpu_with_bindings(BINDING) else { return };
+    assert_eq!(gpu.profile().limits.max_storage_binding, BINDING);
+    for p in [1, 2] {
+        for shape in [[300, 200, 260], [700, 128, 30], [40, 128, 600], [257, 1, 200]] {
+            check_on::<f32>(&vec![gpu.clone(); p], shape);
+        }
+    }
+    // No band of 256 rows of k fits.
+    let blocks = Blocks::new(1, 20_000, 2, 1);
+    let refused = shard::run(&[gpu], LIMIT, |rank| {
+        rank.gemm(&blocks, &rank.upload(&[1.0f32; 2])?, &rank.upload(&vec![1.0f32; 40_000])?).map(|_| ())
+    });
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
