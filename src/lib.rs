@@ -134,8 +134,8 @@
 //!
 //! # Features
 //!
-//! All but `webgpu` and the last three rows are on by default. A program that needs one family names it, and the backends
-//! it runs on:
+//! All but `webgpu` and the last three rows are on by default. A program that needs one family names it, and the
+//! backends it runs on:
 //!
 //! ```toml
 //! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }

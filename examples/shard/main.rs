@@ -7,9 +7,10 @@
 //! cargo run --release --features nccl --example shard -- reduce --bytes 1G --link nccl
 //! ```
 //!
-//! Each device has a thread, a rank, and holds a shard of the data. A table has a row for 1, 2, 4, ... devices: the time,
-//! the speed-up, the bytes that travelled, the share of the link's measured rate, and the time that the model predicts.
-//! Results are checked. Exit code 1 for a wrong result or if a device fails, 2 for bad input, 3 without an adapter.
+//! Each device has a thread, a rank, and holds a shard of the data. A table has a row for 1, 2, 4, ... devices: the
+//! time, the speed-up, the bytes that travelled, the share of the link's measured rate, and the time that the model
+//! predicts. Results are checked. Exit code 1 for a wrong result or if a device fails, 2 for bad input, 3 without an
+//! adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

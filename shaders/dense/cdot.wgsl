@@ -1,5 +1,5 @@
-// Sums of products of complex numbers: a workgroup adds up every `parts`-th step of 256 products, those of conjugates of
-// x with CONJUGATED. With FINISH one workgroup adds up such sums.
+// Sums of products of complex numbers: a workgroup adds up every `parts`-th step of 256 products, those of conjugates
+// of x with CONJUGATED. With FINISH one workgroup adds up such sums.
 #import op/complex
 #import workgroup/index
 #import workgroup/reduce

@@ -1,6 +1,6 @@
 // Moves bytes between a slice that begins anywhere and memory of its own, where they begin at the first word. The slice
-// is bound from an aligned place on, and begins `skip` bytes behind that. With BACK the bytes go to the slice, and bytes
-// beside it in its first and last word stay. One thread writes one word.
+// is bound from an aligned place on, and begins `skip` bytes behind that. With BACK the bytes go to the slice, and
+// bytes beside it in its first and last word stay. One thread writes one word.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// Counts of 64 bits from counts of 32: two words each, the lower first. With ACCUMULATED they are added to those that are
-// there. One thread makes one count.
+// Counts of 64 bits from counts of 32: two words each, the lower first. With ACCUMULATED they are added to those that
+// are there. One thread makes one count.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

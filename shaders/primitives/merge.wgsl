@@ -1,12 +1,9 @@
 // Merges two sorted arrays, and values with them.
-// merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and of
-// the next workgroup's.
-// merge_tiles: one workgroup merges a tile.
-// With COUNTED the device knows the length of b, and with COUNTED_A that of a; the first kernel writes that of the result,
-// and both behind the diagonals.
-// With HALVES elements are 16 bits wide, two in a word.
-// With VECTORS the length of the result is a multiple of 4.
-// With PART the inputs begin inside of their operands.
+// merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and
+// of the next workgroup's. merge_tiles: one workgroup merges a tile. With COUNTED the device knows the length of b, and
+// with COUNTED_A that of a; the first kernel writes that of the result, and both behind the diagonals. With HALVES
+// elements are 16 bits wide, two in a word. With VECTORS the length of the result is a multiple of 4. With PART the
+// inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
 

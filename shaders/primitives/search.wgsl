@@ -1,6 +1,7 @@
-// Bisection in sorted elements. The importer declares `fn is_before(x: u32, needle: u32) -> bool`, on keys; the position
-// found is that of the first element that is not. With TREE, search_tree has written the last key of each 8 elements,
-// of each 64, and so on: a search reads 8 neighbours of each level, and the highest level lies in workgroup memory.
+// Bisection in sorted elements. The importer declares `fn is_before(x: u32, needle: u32) -> bool`, on keys; the
+// position found is that of the first element that is not. With TREE, search_tree has written the last key of each 8
+// elements, of each 64, and so on: a search reads 8 neighbours of each level, and the highest level lies in workgroup
+// memory.
 #import element/f32 as element
 #import primitives/search_key
 #import primitives/search_levels

@@ -1,4 +1,5 @@
-// Parameters of a search, how many sorted elements there are (with SORTED_COUNTED the device knows), and the lengths of its tree: level 1 has a key for each 8 elements, level 2 for each 64.
+// Parameters of a search, how many sorted elements there are (with SORTED_COUNTED the device knows), and the lengths of
+// its tree: level 1 has a key for each 8 elements, level 2 for each 64.
 struct Params {
     n: u32,
     needles: u32,

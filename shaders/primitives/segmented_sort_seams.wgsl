@@ -1,7 +1,7 @@
 // Joins the two parts of each segment that lies in two neighbouring tiles, in place. A workgroup visits SEAMS seams and
 // lists those with work; LANES threads merge the segment of one. Segments are left out that are longer than
-// LANES * ITEMS, or as short as params.above or shorter; so are long ones. Algorithm: O. Green, R. McColl, D. Bader, GPU
-// merge path (2012).
+// LANES * ITEMS, or as short as params.above or shorter; so are long ones. Algorithm: O. Green, R. McColl, D. Bader,
+// GPU merge path (2012).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index

@@ -1,8 +1,8 @@
-// Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one tile.
-// A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is cut at
-// multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. With LISTED, threads with a chunk
-// are neighbours, so that no subgroup is half idle. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O. Green, R.
-// McColl, D. Bader, GPU merge path (2012).
+// Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one
+// tile. A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is
+// cut at multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. With LISTED, threads with
+// a chunk are neighbours, so that no subgroup is half idle. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O.
+// Green, R. McColl, D. Bader, GPU merge path (2012).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index

@@ -1,5 +1,5 @@
-// Conjugate gradients on shards: one workgroup adds up the partial sums of the only rank, and finds the lengths of the next
-// step (A. T. Chronopoulos and C. W. Gear, 1989).
+// Conjugate gradients on shards: one workgroup adds up the partial sums of the only rank, and finds the lengths of the
+// next step (A. T. Chronopoulos and C. W. Gear, 1989).
 #import op/add as op
 #import sparse/cg_shard_state
 #import workgroup/reduce

@@ -26,8 +26,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `x` and `y` have `n` complex numbers each: 2 n elements of f32, each number's real part before its imaginary part, as
-/// in `cuComplex` and NumPy's `complex64`. `n` may be 0. The two must be different wgpu buffers.
+/// `x` and `y` have `n` complex numbers each: 2 n elements of f32, each number's real part before its imaginary part,
+/// as in `cuComplex` and NumPy's `complex64`. `n` may be 0. The two must be different wgpu buffers.
 ///
 /// # Precision and determinism
 /// Each part is three sums and products in f32, some of which the device may fuse. The same device gives the same bits

@@ -34,9 +34,9 @@ use crate::shape::{elements, index_u32};
 /// [`Caxpy`](crate::Caxpy) has them. Any extent may be 0. `c` must be another wgpu buffer than `a` and `b`.
 ///
 /// # Precision and determinism
-/// Each part is a sum of `2 k` products in f32, as [`Gemm`] adds them. An alpha that is not real multiplies B first. With
-/// a beta of 0 the old `c` is not read, with an alpha of 0 the factors do not reach the result. The same device gives
-/// the same bits in every run.
+/// Each part is a sum of `2 k` products in f32, as [`Gemm`] adds them. An alpha that is not real multiplies B first.
+/// With a beta of 0 the old `c` is not read, with an alpha of 0 the factors do not reach the result. The same device
+/// gives the same bits in every run.
 ///
 /// # Cost
 /// `8 m n k` flop: one real product of m x 2 k by 2 k x 2 n, at the speed of [`Gemm`]. A pass before it writes B twice,

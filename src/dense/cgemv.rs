@@ -9,7 +9,8 @@ use crate::program::{
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 
-/// Multiplies a complex matrix by a vector: `y = alpha op(A) x + beta y`, where `op` may transpose, and take conjugates.
+/// Multiplies a complex matrix by a vector: `y = alpha op(A) x + beta y`, where `op` may transpose, and take
+/// conjugates.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -27,8 +28,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `a` has m x k complex numbers, row-major without gaps, `x` k, `y` m; with [`trans`](Self::trans) `x` has m and `y` k.
-/// Each number is two elements of f32, as [`Caxpy`](crate::Caxpy) has them. Any extent may be 0. `y` must be another
+/// `a` has m x k complex numbers, row-major without gaps, `x` k, `y` m; with [`trans`](Self::trans) `x` has m and `y`
+/// k. Each number is two elements of f32, as [`Caxpy`](crate::Caxpy) has them. Any extent may be 0. `y` must be another
 /// wgpu buffer than `a` and `x`.
 ///
 /// # Precision and determinism

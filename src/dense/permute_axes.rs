@@ -44,7 +44,8 @@ use half::f16;
 /// # Variants
 /// `naive`, `tiled`. Neighbouring axes that stay in order count as one. `tiled` moves tiles through workgroup memory
 /// where another axis becomes the last; a batch of matrices runs as [`Transpose`]. `auto` (the default) takes
-/// `naive` on software drivers and where the last axis stays last, since it then copies rows by 16 or 4 bytes; else `tiled`.
+/// `naive` on software drivers and where the last axis stays last, since it then copies rows by 16 or 4 bytes; else
+/// `tiled`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `axes` that are not a permutation of all axes, no axes or

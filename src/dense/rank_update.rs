@@ -1,5 +1,5 @@
-//! What [`Syrk`](super::Syrk) and [`Syr2k`](super::Syr2k) have in common: an update of a symmetric matrix by factors of a
-//! few columns.
+//! What [`Syrk`](super::Syrk) and [`Syr2k`](super::Syr2k) have in common: an update of a symmetric matrix by factors of
+//! a few columns.
 
 use super::product::{Product, StoredTriangle};
 use super::syrk::SKIPPING_TILES;

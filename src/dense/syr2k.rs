@@ -30,19 +30,19 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `a` and `b` are n x k and row-major, or k x n with [`trans`](Self::trans); `c` is n x n. The lower triangle of `c` is
-/// written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written.
+/// `a` and `b` are n x k and row-major, or k x n with [`trans`](Self::trans); `c` is n x n. The lower triangle of `c`
+/// is written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written.
 /// [`full`](Self::full) writes all of it. With `beta` = 0 (the default) nothing of `c` is read. [`lda`](Self::lda),
-/// [`ldb`](Self::ldb) and [`ldc`](Self::ldc) count the elements from one row to the next. `a` and `b` must be other wgpu
-/// buffers than `c`. Any extent may be 0.
+/// [`ldb`](Self::ldb) and [`ldc`](Self::ldc) count the elements from one row to the next. `a` and `b` must be other
+/// wgpu buffers than `c`. Any extent may be 0.
 ///
 /// # Precision and determinism
 /// As [`Gemm`](crate::Gemm) in f32, for sums of `2 k` products. The same device gives the same bits in every run.
 ///
 /// # Cost
 /// `2 n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `4 n^2 k` with `full`. Two
-/// dispatches: the first writes A and B side by side, in both orders, to 16 n k bytes of scratch, so that one product of
-/// `2 k` terms remains. For k above 2^19 (2^12 on software drivers) 4 n^2 bytes more.
+/// dispatches: the first writes A and B side by side, in both orders, to 16 n k bytes of scratch, so that one product
+/// of `2 k` terms remains. For k above 2^19 (2^12 on software drivers) 4 n^2 bytes more.
 ///
 /// # Variants
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.

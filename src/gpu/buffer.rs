@@ -30,9 +30,10 @@ pub(super) struct StoredElements {
 
 /// A range of a [`Buffer`].
 ///
-/// A slice may begin at any element. Ops bind one where it lies if its byte offset is a multiple of the adapter's storage
-/// alignment (16 to 256 bytes), and else move it through memory of its own, which takes a copy. The same holds for
-/// slices of one buffer of which one is written; they must not overlap. Kernels of your own bind slices where they lie.
+/// A slice may begin at any element. Ops bind one where it lies if its byte offset is a multiple of the adapter's
+/// storage alignment (16 to 256 bytes), and else move it through memory of its own, which takes a copy. The same holds
+/// for slices of one buffer of which one is written; they must not overlap. Kernels of your own bind slices where they
+/// lie.
 #[derive(Clone, Copy)]
 pub struct Slice<'a, T: Element> {
     pub(super) buffer: &'a StoredElements,

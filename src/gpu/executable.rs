@@ -187,10 +187,10 @@ impl Executable {
 
     /// Records the program with these operands, in the order of [`Program::operands`].
     ///
-    /// An operand that cannot be bound where it lies moves through memory of its own: a slice that begins at no multiple
-    /// of the device's alignment, and the smaller of two slices of one buffer that lie apart, if one is written. Each
-    /// takes a dispatch before the program, and one behind it if it is written; a profile and the log show them as
-    /// `move`.
+    /// An operand that cannot be bound where it lies moves through memory of its own: a slice that begins at no
+    /// multiple of the device's alignment, and the smaller of two slices of one buffer that lie apart, if one is
+    /// written. Each takes a dispatch before the program, and one behind it if it is written; a profile and the log
+    /// show them as `move`.
     ///
     /// # Errors
     /// See [`Plan`](crate::Plan). After an error nothing is recorded.

@@ -425,7 +425,8 @@ impl Moving {
         each(&view[..pending.bytes as usize])
     }
 
-    /// Waits for the elements and writes them over a slice of another device, before work that is submitted later there.
+    /// Waits for the elements and writes them over a slice of another device, before work that is submitted later
+    /// there.
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
         /// Threads that copy pieces: one does not reach the rate of a card's link.
         const COPIERS: usize = 8;

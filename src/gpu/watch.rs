@@ -64,8 +64,8 @@ impl Gpu {
 }
 
 impl Watch {
-    /// Waits for the device, and returns when it was busy: spans in order, which do not overlap. A submission counts from
-    /// the end of the one before, or from when it was made.
+    /// Waits for the device, and returns when it was busy: spans in order, which do not overlap. A submission counts
+    /// from the end of the one before, or from when it was made.
     pub(crate) fn end(self) -> Result<Vec<Submission>> {
         self.gpu.wait()?;
         let mut all = std::mem::take(&mut *lock(&self.submissions));

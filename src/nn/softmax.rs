@@ -37,8 +37,8 @@ use super::rows::{Rows, softmax_op};
 /// once.
 ///
 /// # Variants
-/// `whole` keeps a row in the registers of at most one workgroup, up to 16384 elements (4096 on software drivers); `parts`
-/// takes rows of any length. `auto` (the default) takes `whole` where it fits.
+/// `whole` keeps a row in the registers of at most one workgroup, up to 16384 elements (4096 on software drivers);
+/// `parts` takes rows of any length. `auto` (the default) takes `whole` where it fits.
 ///
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding or above

@@ -33,8 +33,8 @@ use std::ops::Range;
 /// wgpu buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of keys, at most `n`.
 ///
 /// # Types and order
-/// Keys of u8, i8, f16, u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending and
-/// [`descending`](Self::descending), and every NaN comes last either way.
+/// Keys of u8, i8, f16, u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending
+/// and [`descending`](Self::descending), and every NaN comes last either way.
 ///
 /// # Precision and determinism
 /// Exact, and the same on every device.

@@ -37,8 +37,8 @@ use half::f16;
 /// are a call each.
 ///
 /// # Types and bins
-/// Those of [`Histogram`]: [`new`](Self::new) alone, [`range`](Self::range) or [`with_edges`](Self::with_edges), the same
-/// bins for each channel. For other bins of a channel, call again with all of them.
+/// Those of [`Histogram`]: [`new`](Self::new) alone, [`range`](Self::range) or [`with_edges`](Self::with_edges), the
+/// same bins for each channel. For other bins of a channel, call again with all of them.
 ///
 /// # Precision and determinism
 /// Exact, and the same on every device.

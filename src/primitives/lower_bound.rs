@@ -34,8 +34,8 @@ use half::f16;
 ///
 /// # Types and order
 /// f32, f16, i32, u32. Floats are compared by value: -0 equals +0; NaN equals NaN and is above all numbers, so that a
-/// needle of NaN finds the first NaN, or the end. Elements that are not sorted give some place, at most `n`: with `bisection` the
-/// one where halving `0..n` at `begin + (end - begin) / 2` ends.
+/// needle of NaN finds the first NaN, or the end. Elements that are not sorted give some place, at most `n`: with
+/// `bisection` the one where halving `0..n` at `begin + (end - begin) / 2` ends.
 ///
 /// # Precision and determinism
 /// Exact, and the same on every device; for sorted elements also the same with each variant.

@@ -36,14 +36,14 @@ use std::ops::Range;
 /// # Shapes
 /// `a` has `n` elements, `b` has `m`, `output` has `n + m`; each may be 0. [`with_values`](Merge::with_values) adds
 /// `a_values`, `b_values` and `values_out`, of as many u32. Inputs may share a wgpu buffer with each other, and not
-/// with outputs. With [`counted`](Merge::counted) operands `a_length` and `b_length` of one u32 each hold the numbers of
-/// elements, at most `n` and `m`, and `count` takes their sum.
+/// with outputs. With [`counted`](Merge::counted) operands `a_length` and `b_length` of one u32 each hold the numbers
+/// of elements, at most `n` and `m`, and `count` takes their sum.
 ///
 /// # Types and order
-/// u32, i32, f32 and f16, ascending or [`descending`](Merge::descending), in the order of [`RadixSort`](crate::RadixSort):
-/// for floats -inf ... -0, +0 ... +inf, and every NaN last either way. Equal elements of `a` come before those of `b`, and
-/// keep their order. If an input is not sorted, each element of `output` is one of `a` or `b`, and which one is
-/// unspecified.
+/// u32, i32, f32 and f16, ascending or [`descending`](Merge::descending), in the order of
+/// [`RadixSort`](crate::RadixSort): for floats -inf ... -0, +0 ... +inf, and every NaN last either way. Equal elements
+/// of `a` come before those of `b`, and keep their order. If an input is not sorted, each element of `output` is one of
+/// `a` or `b`, and which one is unspecified.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged, and the same on every device.
@@ -186,8 +186,8 @@ pub(super) struct MergeJob {
     pub(super) outputs: Vec<Binding>,
 }
 
-/// Merges ranges of two operands of `lens` elements: operands `a`, `b`, `output`. Ranges may begin where a slice could not
-/// be bound.
+/// Merges ranges of two operands of `lens` elements: operands `a`, `b`, `output`. Ranges may begin where a slice could
+/// not be bound.
 pub(crate) fn part(
     dtype: DType,
     lens: [usize; 3],

@@ -185,7 +185,8 @@ macro_rules! by_operator {
 pub(super) use by_operator;
 
 /// As [`by_operator`] for the operators over a state, also with `$T` as the type of elements: one of those in brackets
-/// for minimum and maximum, i32 and u32 for sums of 64 bits, else f32. Evaluates `$other` if the option names no such operator.
+/// for minimum and maximum, i32 and u32 for sums of 64 bits, else f32. Evaluates `$other` if the option names no such
+/// operator.
 macro_rules! by_state {
     ($asked:expr, $dtype:expr, [$($t:ty),+], ($op:ident, $T:ident) => $body:expr, else $other:expr) => {{
         use $crate::primitives::{LogSumExp, MinMax, Operator, Sum64};

@@ -28,13 +28,13 @@ use crate::shader::Spec;
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements of f32, at least 1, `output` one for each quantile, of which there are 1 to 64. They must be
-/// different wgpu buffers.
+/// `input` has `n` elements of f32, at least 1, `output` one for each quantile, of which there are 1 to 64. They must
+/// be different wgpu buffers.
 ///
 /// # Precision and determinism
 /// The neighbours are exact, in the order of [`RadixSort`](crate::RadixSort): NaN comes last, and counts as the largest
-/// number. Interpolation takes three roundings in f32; a quantile that is an element is exact. The same device gives the
-/// same bits in every run.
+/// number. Interpolation takes three roundings in f32; a quantile that is an element is exact. The same device gives
+/// the same bits in every run.
 ///
 /// # Cost
 /// That of an [`NthElement`] for each element that is needed: one or two a quantile.
@@ -43,8 +43,8 @@ use crate::shader::Spec;
 /// `radix`: as [`NthElement`].
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile that
-///   is not from 0 to 1; an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile
+///   that is not from 0 to 1; an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest buffer.
 ///
 /// # Algorithm

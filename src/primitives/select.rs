@@ -82,9 +82,9 @@ impl Select {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Selects the positions, u32 from 0 on, of those of `n` elements that `predicate` keeps. Such a plan is recorded by
-    /// `record_positions`. Flags are elements that [`Predicate::NonZero`] keeps. [`Gather`](crate::Gather) then selects
-    /// any number of other arrays by the positions.
+    /// Selects the positions, u32 from 0 on, of those of `n` elements that `predicate` keeps. Such a plan is recorded
+    /// by `record_positions`. Flags are elements that [`Predicate::NonZero`] keeps. [`Gather`](crate::Gather) then
+    /// selects any number of other arrays by the positions.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -31,7 +31,8 @@ use super::sets::kept_of_a;
 /// elements of `a`, in their order; which is unspecified.
 ///
 /// # Precision and determinism
-/// Bits are moved unchanged. Every variant gives the same result in every run, and all the same if the arrays are sorted.
+/// Bits are moved unchanged. Every variant gives the same result in every run, and all the same if the arrays are
+/// sorted.
 ///
 /// # Cost
 /// A thread finds the places of four elements in `b` together, behind that of its last element: about

@@ -36,9 +36,9 @@ use half::f16;
 /// `output` behind the union are not written. Inputs may share a wgpu buffer with each other, and not with outputs.
 ///
 /// # Types and order
-/// f32, f16, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by value:
-/// -0 equals +0; NaN equals NaN and is above all numbers. If an input is not sorted, `count` has all of `a` and those
-/// of `b` that [`SetDifference`](crate::SetDifference) keeps; which elements the output has is unspecified.
+/// f32, f16, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by
+/// value: -0 equals +0; NaN equals NaN and is above all numbers. If an input is not sorted, `count` has all of `a` and
+/// those of `b` that [`SetDifference`](crate::SetDifference) keeps; which elements the output has is unspecified.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged. Every variant gives the same result in every run.

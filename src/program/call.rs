@@ -78,8 +78,8 @@ pub trait Sink<X: Executor> {
 ///   the descriptor did not ask for.
 /// - [`Shape`](crate::ErrorKind::Shape): an operand has another length or element type than planned.
 /// - [`Buffer`](crate::ErrorKind::Buffer): an operand lives on another device, or is an input in memory that was never
-///   written (perhaps inputs and outputs are swapped), or is bound as a uniform or a count of workgroups, or is above the
-///   largest binding, and starts at an offset that the device cannot bind.
+///   written (perhaps inputs and outputs are swapped), or is bound as a uniform or a count of workgroups, or is above
+///   the largest binding, and starts at an offset that the device cannot bind.
 /// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written overlaps another.
 /// - [`DeviceLost`](crate::ErrorKind::DeviceLost), [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
 pub struct PlanOn<D, T, X> {

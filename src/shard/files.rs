@@ -18,8 +18,9 @@ struct FilePart {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Reduces a file of native-endian elements to one value, which all ranks get, as [`reduce`](Self::reduce). Each rank
-    /// reads its [`part`] in chunks, while its device reduces the chunk before: [`Streamed`](crate::stream::Streamed).
+    /// Reduces a file of native-endian elements to one value, which all ranks get, as [`reduce`](Self::reduce). Each
+    /// rank reads its [`part`] in chunks, while its device reduces the chunk before:
+    /// [`Streamed`](crate::stream::Streamed).
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -54,8 +55,8 @@ impl<L: Transport> Rank<L> {
         self.combined(&totals, op)
     }
 
-    /// Counts the elements of a file in equal bins from `lo` to `hi`, as [`histogram`](Self::histogram); each rank reads its
-    /// part as in [`reduce_file`](Self::reduce_file). All ranks get the counts.
+    /// Counts the elements of a file in equal bins from `lo` to `hi`, as [`histogram`](Self::histogram); each rank
+    /// reads its part as in [`reduce_file`](Self::reduce_file). All ranks get the counts.
     ///
     /// # Errors
     /// As [`reduce_file`](Self::reduce_file); those of [`Histogram`](crate::Histogram).

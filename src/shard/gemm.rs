@@ -120,8 +120,8 @@ impl<L: Transport> Rank<L> {
     /// That of [`Gemm`], with sums of parts of k added in f32 (f16: rounded after each part).
     ///
     /// # Cost
-    /// Each rank receives the other blocks of its row of A and of its column of B, once. Blocks above the largest binding
-    /// are multiplied in bands of rows and of k; a block must fit a buffer.
+    /// Each rank receives the other blocks of its row of A and of its column of B, once. Blocks above the largest
+    /// binding are multiplied in bands of rows and of k; a block must fit a buffer.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for blocks of other sizes; those of [`Gemm`].

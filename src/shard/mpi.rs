@@ -37,8 +37,8 @@ struct Sending {
 
 /// A rank of the processes that `mpirun` started. [`run_mpi`] makes it.
 ///
-/// Device slices go through the host's memory, and from there by whatever link MPI uses: shared memory, InfiniBand, or a
-/// network.
+/// Device slices go through the host's memory, and from there by whatever link MPI uses: shared memory, InfiniBand, or
+/// a network.
 pub struct Mpi {
     world: SimpleCommunicator,
     rank: usize,
@@ -55,8 +55,8 @@ impl std::fmt::Debug for Mpi {
     }
 }
 
-/// Runs `work` as this process's rank of those that `mpirun` started, on its device. Without `mpirun` there is one rank.
-/// A process can call it once.
+/// Runs `work` as this process's rank of those that `mpirun` started, on its device. Without `mpirun` there is one
+/// rank. A process can call it once.
 ///
 /// ```no_run
 /// use std::time::Duration;

@@ -43,9 +43,9 @@ struct SharedMemory {
 /// A rank of a group of threads whose device slices travel by NCCL, over NVLink where there is one. [`run_nccl`] makes
 /// the group.
 ///
-/// Messages between hosts, short slices, and the headers of all calls go through a [`Local`]: a call reaches NCCL only when all ranks
-/// that take part have made it alike, so that a rank that is missing is found by its time-out. Device slices must lie in
-/// memory of [`Rank::alloc`] or [`Rank::upload`].
+/// Messages between hosts, short slices, and the headers of all calls go through a [`Local`]: a call reaches NCCL only
+/// when all ranks that take part have made it alike, so that a rank that is missing is found by its time-out. Device
+/// slices must lie in memory of [`Rank::alloc`] or [`Rank::upload`].
 pub struct Nccl {
     local: Local,
     communicator: Communicator,
@@ -64,12 +64,12 @@ impl std::fmt::Debug for Nccl {
 /// Runs `work` on each of these devices at once, as [`run`](super::run), with NCCL between them.
 ///
 /// NCCL is the library `libnccl.so.2`, where the system's loader finds it, or the file or folder that the variable
-/// `TILEWORK_NCCL` names. PyTorch's wheels have one, in `nvidia/nccl/lib`. The variable `NCCL_P2P_DIRECT_DISABLE` must be
-/// 1: NCCL then copies between devices of one process as between processes, through memory that both reach.
+/// `TILEWORK_NCCL` names. PyTorch's wheels have one, in `nvidia/nccl/lib`. The variable `NCCL_P2P_DIRECT_DISABLE` must
+/// be 1: NCCL then copies between devices of one process as between processes, through memory that both reach.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; the variable
-///   is not set; a device that does not share memory with CUDA.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; the
+///   variable is not set; a device that does not share memory with CUDA.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): two ranks on one device, which NCCL refuses.
 /// - Those of [`run`](super::run) and of opening CUDA.
 pub fn run_nccl<R: Send>(

@@ -15,8 +15,8 @@ pub struct Partitioned {
     pub order: Vec<u32>,
 }
 
-/// Orders the rows and columns of a square matrix by rank: row `i` belongs to rank `parts[i]` of `ranks`. Rows of a rank
-/// keep their order.
+/// Orders the rows and columns of a square matrix by rank: row `i` belongs to rank `parts[i]` of `ranks`. Rows of a
+/// rank keep their order.
 ///
 /// ```
 /// use tilework::shard::partitioned;

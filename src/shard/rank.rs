@@ -260,12 +260,12 @@ impl<L: Transport> Rank<L> {
         Ok(all)
     }
 
-    /// Sends `counts[j]` elements of `data`, in order, to rank `j`. Returns what all ranks sent to this one, in the order
-    /// of ranks, and how many elements came from each.
+    /// Sends `counts[j]` elements of `data`, in order, to rank `j`. Returns what all ranks sent to this one, in the
+    /// order of ranks, and how many elements came from each.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) if there is not one count for each rank, or they do not add up to
-    /// the length.
+    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) if there is not one count for each rank, or they do not add up
+    /// to the length.
     pub fn all_to_all<T: Element>(&self, data: &[T], counts: &[usize]) -> Result<(Vec<T>, Vec<usize>)> {
         let sends = ranges("all-to-all", counts)?;
         if counts.len() != self.size() || sends.last().map_or(0, |r| r.end) != data.len() {

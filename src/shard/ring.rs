@@ -33,8 +33,8 @@ struct Ring<'a, L: Transport, T: Element> {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Reduces a device slice along a ring. Returns whether it did: short slices, and types without sums on devices, are
-    /// left to the host.
+    /// Reduces a device slice along a ring. Returns whether it did: short slices, and types without sums on devices,
+    /// are left to the host.
     pub(super) fn reduce_on_devices<T: Element>(&self, slice: Slice<'_, T>, how: Combine) -> Result<bool> {
         let bytes = slice.len() * T::DTYPE.size();
         let known = matches!(T::DTYPE, DType::F32 | DType::I32 | DType::U32);

@@ -54,8 +54,8 @@ impl ShardedCg {
     }
 }
 
-/// Steps that are recorded at once where there is one rank. As many are under way while the host looks at the residuals of
-/// those before; at the end they are in vain.
+/// Steps that are recorded at once where there is one rank. As many are under way while the host looks at the residuals
+/// of those before; at the end they are in vain.
 const STEPS: usize = 8;
 
 /// The vectors of a solve, and the programs of a step.
@@ -129,8 +129,9 @@ impl<F: FnMut(usize, f64)> Progress<'_, F> {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Solves `A x = b` for a symmetric positive definite matrix in shards. `b` and `x` hold this rank's elements, in the
-    /// order of its rows; `x` is the initial guess, then the solution. `progress` gets each iteration and its `|r| / |b|`.
+    /// Solves `A x = b` for a symmetric positive definite matrix in shards. `b` and `x` hold this rank's elements, in
+    /// the order of its rows; `x` is the initial guess, then the solution. `progress` gets each iteration and its `|r|
+    /// / |b|`.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -154,12 +155,13 @@ impl<L: Transport> Rank<L> {
     /// # Precision
     /// f32 throughout, but for step lengths that the host computes in f64. The curvature of a step follows from the one
     /// before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
-    /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations go
-    /// on from `x` as long as that helps.
+    /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations
+    /// go on from `x` as long as that helps.
     ///
     /// # Cost
-    /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers, for which the device waits.
-    /// Elements of other ranks travel during the product. One rank needs no host: it records 8 iterations at a time.
+    /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers, for which the device
+    /// waits. Elements of other ranks travel during the product. One rank needs no host: it records 8 iterations at a
+    /// time.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths;

@@ -38,9 +38,9 @@ pub(super) struct LinkSpans {
 pub(super) type WatchedLink = RefCell<Option<LinkSpans>>;
 
 impl<L: Transport> Rank<L> {
-    /// Runs `work`, and returns its result and what this rank was busy with: spans of its device, which do not overlap, and
-    /// of its link, in the order of their begins. Times are the host's, and some 20 us late. All ranks call it at once; those
-    /// of one process that share a device see each other's work.
+    /// Runs `work`, and returns its result and what this rank was busy with: spans of its device, which do not overlap,
+    /// and of its link, in the order of their begins. Times are the host's, and some 20 us late. All ranks call it at
+    /// once; those of one process that share a device see each other's work.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -109,7 +109,8 @@ pub(crate) fn total(n: usize, profile: &DeviceProfile) -> Result<Program> {
     Ok(program)
 }
 
-/// Adds up partial sums of `n` rows of the only rank, and finds the lengths of the next step: operands `partials`, `state`.
+/// Adds up partial sums of `n` rows of the only rank, and finds the lengths of the next step: operands `partials`,
+/// `state`.
 pub(crate) fn step(n: usize, profile: &DeviceProfile) -> Result<Program> {
     const OP: &str = "sharded-cg-step";
     let operands = vec![

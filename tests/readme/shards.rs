@@ -23,7 +23,8 @@ fn on<'a>(all: &'a [Value], row: &Value, devices: u64) -> Option<&'a Value> {
     })
 }
 
-/// A row for each job, machine and link, or of one link: the time on one device, two and four, and the speed-up of each.
+/// A row for each job, machine and link, or of one link: the time on one device, two and four, and the speed-up of
+/// each.
 pub(super) fn table(link: Option<&str>) -> String {
     let all = measured();
     let mut table =

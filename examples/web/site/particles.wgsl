@@ -52,8 +52,8 @@ fn find_ranges(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups
 // More particles of one cell than this do not fit it unless they overlap deeply.
 const MAX_IN_CELL = 8u;
 
-// Springs and dampers between particles that overlap (the discrete element method), then one step of time. The result is
-// in the order of the cells, so that neighbours lie near each other in memory.
+// Springs and dampers between particles that overlap (the discrete element method), then one step of time. The result
+// is in the order of the cells, so that neighbours lie near each other in memory.
 @compute @workgroup_size(256)
 fn collide(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
     let i = id.y * groups.x * 256u + id.x;
