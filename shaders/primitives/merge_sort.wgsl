@@ -1,5 +1,5 @@
-// Merge sort, stable: tiles are sorted in workgroup memory, then pairs of runs of `width` elements are merged.
-// merge_sort_block: one workgroup sorts a tile. Each thread sorts ITEMS elements by insertion; then runs are merged.
+// Merge sort, stable: blocks are sorted in workgroup memory, then pairs of runs of `width` elements are merged.
+// merge_sort_block: one workgroup sorts a block. Each thread sorts ITEMS elements in registers; then runs are merged.
 // merge_sort_diagonals, merge_sort_tiles: as those of merge, for every pair of runs.
 // With CHECKED the comparison may be no order. Where threads or tiles would take other elements than their neighbours
 // leave, runs stay as they are, so that the result is some permutation.
@@ -55,26 +55,37 @@ fn runs_of(tile: u32) -> vec3<u32> {
 var<workgroup> wg_places: array<u32, TILE>;
 #endif
 
-// Sorts the elements of a thread.
+// Sorts the elements of a thread by odd-even transposition, which is stable, whatever the comparison is.
 fn sort_items(begin: u32, end: u32) {
-    for (var p = begin + 1u; p < end; p++) {
-        let x = wg_words[p];
+#for k in ITEMS
+    var x_{k} = wg_words[begin + {k}u];
 #if VALUES
-        let place = wg_places[p];
+    var place_{k} = wg_places[begin + {k}u];
 #endif
-        var q = p;
-        while q > begin && comes_before(x, wg_words[q - 1u]) {
-            wg_words[q] = wg_words[q - 1u];
+#end
+    for (var round = 0u; round < ITEMS; round += 2u) {
+#for odd in 2
+#for k in (ITEMS - odd) / 2
+        {
+            let swaps = (begin + {2 * k + odd + 1}u < end) & comes_before(x_{2 * k + odd + 1}, x_{2 * k + odd});
+            let x = x_{2 * k + odd};
+            x_{2 * k + odd} = select(x, x_{2 * k + odd + 1}, swaps);
+            x_{2 * k + odd + 1} = select(x_{2 * k + odd + 1}, x, swaps);
 #if VALUES
-            wg_places[q] = wg_places[q - 1u];
+            let place = place_{2 * k + odd};
+            place_{2 * k + odd} = select(place, place_{2 * k + odd + 1}, swaps);
+            place_{2 * k + odd + 1} = select(place_{2 * k + odd + 1}, place, swaps);
 #endif
-            q -= 1u;
         }
-        wg_words[q] = x;
-#if VALUES
-        wg_places[q] = place;
-#endif
+#end
+#end
     }
+#for k in ITEMS
+    wg_words[begin + {k}u] = x_{k};
+#if VALUES
+    wg_places[begin + {k}u] = place_{k};
+#endif
+#end
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -135,21 +135,25 @@ impl MergeSort {
         program.operands.extend(pairs.iter().map(|(_, name, dtype)| operand(name, *dtype, Access::Write)));
         profile.check_bindings(INFO.name, &program.operands, "sort parts and merge them")?;
         let n32 = index_u32(INFO.name, "n", n)?;
-        let (threads, items) = match (profile.quirks.serial_workgroups, values) {
-            (true, _) => (64, 7),
-            (false, true) => (256, 7),
-            (false, false) => (256, 15),
+        // A workgroup sorts a block of 512 x 9 keys where it has room for them, and merges tiles of half of that.
+        let wide =
+            profile.limits.max_workgroup_bytes >= 4 * 513 * 9 + 64 && profile.limits.max_invocations >= 512;
+        let ([threads, items], merging) = match (profile.quirks.serial_workgroups, values) {
+            (true, _) => ([64, 7], 64),
+            (false, true) => ([256, 7], 256),
+            (false, false) if wide => ([512, 9], 256),
+            (false, false) => ([256, 15], 256),
         };
-        let tile = threads * items;
-        let tiles = n32.div_ceil(tile);
-        let passes = tiles.max(1).next_power_of_two().ilog2();
+        let block = threads * items;
+        let blocks = n32.div_ceil(block);
+        let tiles = n32.div_ceil(merging * items);
+        let passes = blocks.max(1).next_power_of_two().ilog2();
         let moved = Cost::of(n as f64 * f64::from(n32.max(1).ilog2()), &program.operands);
         program.cost = Cost { bytes: moved.bytes * f64::from(passes + 1), ..moved };
         if n == 0 {
             return Ok(program);
         }
-        let spec = self.spec(dtype)?.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items);
-        let spec = spec.flag("VALUES", values);
+        let spec = self.spec(dtype)?.constant("ITEMS", items).flag("VALUES", values);
         let bind = |range: std::ops::Range<usize>| -> Vec<_> {
             range.map(|i| Binding::operand(i, &program.operands)).collect()
         };
@@ -169,23 +173,25 @@ impl MergeSort {
         let library = |entry, spec| Kernel::library("primitives/merge_sort", entry, spec);
         // Passes write to both in turns, the last to the output.
         let target = |pass: u32| if (passes - pass).is_multiple_of(2) { &output } else { &other };
-        let params = MergeSortParams { n: n32, width: 0, tiles };
-        let block = program.kernel(library("merge_sort_block", spec.clone().flag("BLOCK", true)));
+        let params = MergeSortParams { n: n32, width: 0, tiles: blocks };
+        let sort = spec.clone().constant("WORKGROUP_SIZE", threads).flag("BLOCK", true);
+        let sort = program.kernel(library("merge_sort_block", sort));
         let moved = |from: &[Binding], to: &[Binding]| -> Vec<_> {
             from.iter().zip(to).flat_map(|(from, to)| [*from, *to]).collect()
         };
-        program.dispatch(block, &params, moved(&input, target(0)), Grid::fold(tiles.into()));
+        program.dispatch(sort, &params, moved(&input, target(0)), Grid::fold(blocks.into()));
         if passes == 0 {
             return Ok(program);
         }
+        let spec = spec.constant("WORKGROUP_SIZE", merging);
         let bisect = program.kernel(library("merge_sort_diagonals", spec.clone().flag("DIAGONALS", true)));
         let spec = spec.constant("BROKEN_BINDING", if values { 6 } else { 4 });
         let merge = program.kernel(library("merge_sort_tiles", spec));
         for pass in 1..=passes {
-            let params = MergeSortParams { width: tile << (pass - 1), ..params };
+            let params = MergeSortParams { width: block << (pass - 1), tiles, ..params };
             let (from, to) = (target(pass - 1), target(pass));
             let bindings = [from[0], diagonals].into_iter().chain(broken).collect();
-            program.dispatch(bisect, &params, bindings, Grid::fold(u64::from(tiles.div_ceil(threads))));
+            program.dispatch(bisect, &params, bindings, Grid::fold(u64::from(tiles.div_ceil(merging))));
             let mut bindings = moved(from, to);
             bindings.insert(1, diagonals);
             bindings.extend(broken);

@@ -152,8 +152,9 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
             return Ok(program);
         }
         let (count, all) = (index_u32(name, "n", n)?, index_u32(name, "segments", segments)?);
-        // A quarter of the average length keeps most threads busy.
-        let lanes = (n / segments).div_ceil(4).next_power_of_two().min(256);
+        // A quarter of a short length keeps most threads busy. Beyond that each has several elements in flight.
+        let average = n / segments;
+        let lanes = average.div_ceil(4).min(32).max(average.div_ceil(32)).next_power_of_two().min(256);
         let (limit, tiles) = (lanes * ROUNDS, n / TILE);
         let walkers = segments.min(n / limit + 1).min(MAX_WALKERS);
         let params = ReduceOffsetsParams {
