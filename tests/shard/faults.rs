@@ -177,7 +177,7 @@ fn a_lost_device_ends_all_ranks() {
     };
     type Job<'a> = &'a (dyn Fn(&Rank<Local>) -> Result<()> + Sync);
     let jobs: [(&str, Job<'_>); 4] = [
-        ("sort", &|rank| rank.sort(&rank.upload(&[3u32; 1000])?, false).map(|_| ())),
+        ("sort", &|rank| rank.sort(&rank.upload(&[3u32; 1000])?).map(|_| ())),
         ("all-reduce", &|rank| rank.all_reduce_slice(&rank.upload(&[1.0f32; 3000])?, Combine::Sum)),
         ("gemm", &|rank| {
             let blocks = shard::Blocks::new(4, 4, 4, 2);
