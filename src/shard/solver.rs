@@ -101,7 +101,7 @@ impl Recurrence {
 }
 
 /// What the host knows of a solve.
-struct Progress<'s, F: FnMut(usize, f64)> {
+struct SolveProgress<'s, F: FnMut(usize, f64)> {
     options: &'s ShardedCg,
     /// The norm of `b`.
     scale: f64,
@@ -109,7 +109,7 @@ struct Progress<'s, F: FnMut(usize, f64)> {
     told: F,
 }
 
-impl<F: FnMut(usize, f64)> Progress<'_, F> {
+impl<F: FnMut(usize, f64)> SolveProgress<'_, F> {
     fn relative(&self, square: f64) -> f64 {
         square.sqrt() / self.scale
     }
@@ -191,7 +191,7 @@ impl<L: Transport> Rank<L> {
             x.fill(0.0);
             return Ok(Solution { outcome: Outcome::Converged, history: vec![0.0], ..solution });
         }
-        let mut progress = Progress { options, scale, solution, told: progress };
+        let mut progress = SolveProgress { options, scale, solution, told: progress };
         let mut first = progress.relative(work.start(&b, &own)?);
         progress.solution.history.push(first);
         (progress.told)(0, first);
@@ -296,7 +296,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     fn iterate(
         &self,
         x: &Buffer<f32>,
-        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
+        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
         match &self.alone {
             Some(step) => self.iterate_alone(step, x, progress),
@@ -309,7 +309,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         &self,
         step: &Executable,
         x: &Buffer<f32>,
-        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
+        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
         /// Batches of steps under way.
         const AHEAD: usize = 2;
@@ -364,7 +364,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     fn iterate_by_host(
         &self,
         x: &Buffer<f32>,
-        progress: &mut Progress<'_, impl FnMut(usize, f64)>,
+        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
         let gpu = self.rank.gpu();
         let mut rec = gpu.recorder();
