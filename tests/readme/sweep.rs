@@ -2,6 +2,7 @@
 
 use super::{number, rows, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -35,6 +36,13 @@ fn wrapped(text: &str) -> String {
     lines + "\n"
 }
 
+/// The day of the rows, or the first and the last.
+fn span_of_dates(rows: &[Value]) -> String {
+    let dates: BTreeSet<_> = rows.iter().map(|row| text(row, "date")).collect();
+    let ends: Vec<_> = dates.first().into_iter().chain(dates.last().filter(|_| dates.len() > 1)).copied().collect();
+    ends.join(" to ")
+}
+
 /// A paragraph for each card.
 pub(super) fn summary() -> String {
     let mut paragraphs = Vec::new();
@@ -46,7 +54,7 @@ pub(super) fn summary() -> String {
              fastest variant on average, and {worst:.2} times at worst.",
             card.len(),
             text(&card[0], "adapter"),
-            text(&card[0], "date"),
+            span_of_dates(&card),
         );
         if let Some([ratio, worst]) = mean_and_worst(&all, "ratio") {
             text += &format!(
