@@ -188,15 +188,14 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let layout = MatrixLayout { values: values.dtype(), ..*layout };
     let op = Spinsert::new(layout, n).variant(asked.variant());
     let more = if matches!(layout.format, Format::Coo { .. }) { n } else { 0 };
-    let lists: Vec<_> =
-        lists.into_iter().map(|list| longer(list, more, layout.values)).collect::<Result<_>>()?;
+    let lists: Vec<_> = lists.iter().map(|list| longer(list, more, layout.values)).collect::<Result<_>>()?;
     let new = [rows, cols, values].map(Role::Given);
     let operands = lists.into_iter().map(Role::Updated).chain(new).chain([Role::Result(vec![1])]).collect();
     Ok(OpCall::new::<f32>(op, operands))
 }
 
 /// Returns a list with `more` zeros behind it. Values become of type `values`.
-fn longer(list: HostArray, more: usize, values: DType) -> Result<HostArray> {
+fn longer(list: &HostArray, more: usize, values: DType) -> Result<HostArray> {
     let len = list.len().saturating_add(more);
     let dtype = if list.dtype() == DType::U32 { DType::U32 } else { values };
     let mut longer = HostData::zeros(dtype, len)?;
