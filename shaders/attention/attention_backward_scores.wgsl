@@ -21,7 +21,8 @@ struct Params {
     first_key: u32,
     keys: u32,
     window: u32,
-    // Vec4s from one row to the next.
+    // Vec4s of a row, and from one row to the next.
+    columns: u32,
     pitch: u32,
     workgroups: u32,
     scale: f32,
@@ -72,7 +73,8 @@ fn attention_backward_scores(
     let at_{n} = local + {n}u * WORKGROUP_SIZE;
     var score_{n} = vec4(minus_infinity);
     var slope_{n} = vec4<f32>();
-    if at_{n} < params.pitch {
+    // Memory holds nothing of hidden keys that is read.
+    if i32(4u * at_{n}) < visible.y && i32(4u * at_{n}) + 3 >= visible.x {
         let column = vec4(i32(4u * at_{n})) + vec4(0, 1, 2, 3);
         let hidden = (column < vec4(visible.x)) | (column >= vec4(visible.y));
         score_{n} = select(params.scale * weights[base + at_{n}], vec4(minus_infinity), hidden);
@@ -94,7 +96,7 @@ fn attention_backward_scores(
     let mean = row.z * by;
     let center = anchor(row.x);
 #for n in ITEMS
-    if at_{n} < params.pitch {
+    if at_{n} < params.columns {
         let weight = by * exp4(score_{n} - center);
         weights[base + at_{n}] = weight;
         slopes[base + at_{n}] = params.scale * weight * (slope_{n} - mean);

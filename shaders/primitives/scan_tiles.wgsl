@@ -39,9 +39,21 @@ fn scan_vec4s(
     sub_size: u32,
 ) -> array<Item, VEC4S> {
     var before: array<Item, VEC4S>;
-#for i in VEC4S
-    before[{i}] = advance(run, fold_vec4(loaded[{i}], place(tile, first + {i}u * step)), sub_lane, sub_size);
+#if PAIRED
+    // Half as many scans over the subgroup.
+#for i in VEC4S / 2
+    {
+        let near = fold_vec4(loaded[{2 * i}], place(tile, nth(first, step, {2 * i}u)));
+        let far = fold_vec4(loaded[{2 * i + 1}], place(tile, nth(first, step, {2 * i + 1}u)));
+        before[{2 * i}] = advance(run, join(near, far), sub_lane, sub_size);
+        before[{2 * i + 1}] = join(before[{2 * i}], near);
+    }
 #end
+#else
+#for i in VEC4S
+    before[{i}] = advance(run, fold_vec4(loaded[{i}], place(tile, nth(first, step, {i}u))), sub_lane, sub_size);
+#end
+#endif
     return before;
 }
 
@@ -85,7 +97,7 @@ fn scan_tiles(
 #endif
     let full = is_full(tile);
 #for i in VEC4S
-    emit_vec4(base, before[{i}], loaded[{i}], place(tile, first + {i}u * step), full);
+    emit_vec4(base, before[{i}], loaded[{i}], place(tile, nth(first, step, {i}u)), full);
 #end
 #endif
 }

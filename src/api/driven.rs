@@ -2,7 +2,7 @@
 
 use crate::api::DeviceMatrix;
 use crate::array::{HostArray, shape_text};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Result, copied, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice, Waiting};
 use crate::program::When;
@@ -12,6 +12,7 @@ use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
     THROUGH, Target, names, wanted_format,
 };
+use half::f16;
 use std::pin::Pin;
 
 /// A request by names, as on a command line, for an op on a sparse matrix. [`Gpu::drive`] runs a solver or a
@@ -182,12 +183,20 @@ impl MatrixDriver<'_> {
             let list = job.vector::<u32>(at, n)?.unwrap_or_default();
             copied(job.settings.op().name, list)
         };
-        let (row_idxs, col_idxs, values) =
-            (indices(0)?, indices(1)?, job.vector::<f32>(2, n)?.unwrap_or_default());
-        let (rows, cols, values) =
-            (job.matrix.rows, job.matrix.cols, copied(job.settings.op().name, values)?);
-        let new = gpu.upload_matrix(&Coo { rows, cols, row_idxs, col_idxs, values })?;
-        let mut a = gpu.convert_by(waiting, &gpu.upload_matrix(job.matrix)?, format).await?;
+        // The matrix has values of the type of the new ones.
+        let halves = job.inputs.get(2).is_some_and(|values| values.dtype() == DType::F16);
+        let values = if halves {
+            job.vector::<f16>(2, n)?.unwrap_or_default().iter().map(|x| x.to_f32()).collect()
+        } else {
+            copied(job.settings.op().name, job.vector::<f32>(2, n)?.unwrap_or_default())?
+        };
+        let (rows, cols) = (job.matrix.rows, job.matrix.cols);
+        let new = Coo { rows, cols, row_idxs: indices(0)?, col_idxs: indices(1)?, values };
+        let (new, old) = match halves {
+            true => (gpu.upload_matrix_f16(&new)?, gpu.upload_matrix_f16(job.matrix)?),
+            false => (gpu.upload_matrix(&new)?, gpu.upload_matrix(job.matrix)?),
+        };
+        let mut a = gpu.convert_by(waiting, &old, format).await?;
         gpu.insert_by(waiting, &mut a, &new).await?;
         self.by_coordinates(&a).await
     }

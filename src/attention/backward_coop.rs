@@ -14,47 +14,57 @@ pub(super) const UNIT: usize = SIDE as usize;
 /// Threads in a subgroup.
 const LANES: u32 = 32;
 
-/// The tile of a pass: subgroups, own rows of each, and walked rows.
+/// The tile of a pass: pairs of subgroups, own rows of each pair, walked rows, and tiles of those in workgroup memory.
 #[derive(Debug, Clone, Copy)]
 struct CoopPassTile {
-    teams: u32,
+    pairs: u32,
     rows: u32,
     walk: u32,
+    buffers: u32,
 }
 
 impl CoopPassTile {
-    const fn new(teams: u32, rows: u32, walk: u32) -> Self {
-        Self { teams, rows, walk }
+    const fn new([pairs, rows, walk, buffers]: [u32; 4]) -> Self {
+        Self { pairs, rows, walk, buffers }
     }
 
     /// The tiles of the three passes, statistics, dq, and dk with dv, and their workgroup memory. They follow from
-    /// registers and workgroup memory: a subgroup holds its rows of two operands and of its results in registers, and
-    /// 48 KiB hold the rest. Devices with less run fewer subgroups.
+    /// registers and workgroup memory: a subgroup holds rows of one operand and its results in registers. Devices with
+    /// less memory run fewer subgroups.
     ///
-    /// Microseconds of the passes on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, statistics, dq, dk and dv.
-    /// Head size 64: 2337, 2780, 3375 with 4 x 16, 16; 2472, 2928, 3699 with 8 x 16, 16; 2868, 3471, 4471 with
-    /// 4 x 16, 32; 2425 and 2839 with 4 x 32, 16. Head size 128: 3172, 3836, 6382 with 4 x 16, 16; 3081, 4074, 5022
-    /// with 8 x 16, 16; 6520 with 4 x 16, 32; 3144 with 4 x 32, 16.
+    /// Microseconds of the passes on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, by pairs x rows, walked
+    /// rows, tiles. Head size 64: 1847, 2083, 3345 with 2 x 32, 16, 1; 1974, 2248, 2683 with 4 x 32, 16, 2; 1939, 2271,
+    /// 3579 with 4 x 32, 16, 1; 3179, 3407, 3661 with 2 x 32, 16, 2; 1989, 2252 with 2 x 64, 16, 2; 2408, 2760, 3335
+    /// with 2 x 32, 32, 1. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1;
+    /// 3394, 4391, 6751 with 2 x 32, 16, 2.
     fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
-        let tile = |teams| Self::new(teams, 16, 16);
-        let tiles = if head_size <= 64 { [4; 3] } else { [8, 4, 8] }.map(tile);
+        let tiles = match head_size {
+            0..=64 => [[2, 32, 16, 1], [2, 32, 16, 1], [4, 32, 16, 2]],
+            _ => [[4, 32, 16, 1]; 3],
+        };
+        let tiles = tiles.map(Self::new);
         let tiles = [(tiles[0], true), (tiles[1], true), (tiles[2], false)];
         tiles.map(|(mut tile, of_queries)| {
             let bytes = |tile: Self| tile.workgroup_bytes(head_size as u32, of_queries);
-            while bytes(tile) > max_bytes && tile.teams > 1 {
-                tile.teams /= 2;
+            while bytes(tile) > max_bytes && tile.pairs > 1 {
+                tile.pairs /= 2;
             }
             (tile, bytes(tile))
         })
     }
 
+    /// Own rows of a workgroup.
+    fn own(self) -> u32 {
+        self.pairs * self.rows
+    }
+
     /// Returns the workgroup memory for heads of `dims` elements, as in the kernel.
     fn workgroup_bytes(self, dims: u32, of_queries: bool) -> u32 {
-        let own = self.teams * self.rows;
-        let strips = 2 * own * (self.walk + 8);
-        let walked = 2 * 2 * self.walk * (dims + 8);
-        let scores = 2 * 4 * own * (self.walk + 4);
-        walked + scores + if of_queries { strips } else { 2 * strips + 8 * self.walk }
+        let strips = 2 * 2 * self.own() * (self.walk + 8);
+        let walked = 2 * 2 * self.buffers * self.walk * (dims + 8);
+        let scores = 2 * 4 * self.own() * (self.walk + 8);
+        let statistics = if of_queries { 0 } else { 8 * self.buffers * self.walk };
+        strips + walked + scores + statistics
     }
 }
 
@@ -99,12 +109,13 @@ pub(super) fn lower(of: &GradientLowering<'_>, program: &mut Program) -> Result<
     let pass = |entry, (tile, _): (CoopPassTile, u32), of_queries, outputs: &'static [usize]| GradientPass {
         entry,
         spec: Spec::new()
-            .constant("TEAMS", tile.teams)
-            .constant("TEAM_ROWS", tile.rows)
+            .constant("PAIRS", tile.pairs)
+            .constant("PAIR_ROWS", tile.rows)
             .constant("WALK", tile.walk)
+            .constant("BUFFERS", tile.buffers)
             .flag("STATISTICS", outputs.is_empty())
             .flag("STATISTICS_ALONE", outputs.is_empty()),
-        rows: (tile.teams * tile.rows) as usize,
+        rows: tile.own() as usize,
         of_queries,
         outputs,
     };
@@ -138,7 +149,7 @@ mod tests {
                 let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
                 let interface = module.interface(kernel.entry).unwrap();
                 assert!(bytes <= max);
-                assert_eq!(interface.workgroup_size, [tile.teams * LANES, 1, 1], "{tile:?}");
+                assert_eq!(interface.workgroup_size, [2 * tile.pairs * LANES, 1, 1], "{tile:?}");
                 assert_eq!(interface.workgroup_bytes, bytes, "{tile:?}");
             }
         }

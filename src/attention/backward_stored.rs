@@ -19,6 +19,7 @@ kernel_params! {
         first_key: u32,
         keys: u32,
         window: u32,
+        columns: u32,
         pitch: u32,
         workgroups: u32,
         scale: f32,
@@ -32,7 +33,7 @@ const MAX_KEYS: usize = 16 << 10;
 /// Bytes of each of the two matrices of a step. More heads at a time fill a card better.
 const STEP_BYTES: u64 = 512 << 20;
 /// Queries of a step if some keys are hidden: with fewer, fewer hidden scores are computed, by slower products.
-const HIDING_ROWS: usize = 1024;
+const HIDING_ROWS: usize = 512;
 /// The fewest queries and keys for which `auto` takes the variant.
 const SUITS_ROWS: usize = 256;
 /// Elements of f32 that offsets of bindings are multiples of.
@@ -239,7 +240,7 @@ impl StoredPass<'_, '_> {
     /// Turns the products of a step into weights and slopes.
     fn weights(&mut self, step: &StoredStep, heads: usize) {
         let forward = &self.of.op.forward;
-        let vec4s = self.steps.pitch / UNIT;
+        let vec4s = step.keys.len().div_ceil(UNIT);
         let threads = vec4s.div_ceil(4).next_power_of_two().clamp(32, 256);
         let workgroups = heads * step.queries.len();
         let spec = Spec::new()
@@ -256,7 +257,8 @@ impl StoredPass<'_, '_> {
             first_key: step.keys.start as u32,
             keys: forward.keys as u32,
             window: forward.window.map_or(0, |w| w.min(1 << 30)) as u32,
-            pitch: vec4s as u32,
+            columns: vec4s as u32,
+            pitch: (self.steps.pitch / UNIT) as u32,
             workgroups: workgroups as u32,
             scale: forward.factor(),
         };

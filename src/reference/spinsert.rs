@@ -1,15 +1,25 @@
 //! Insertion into a sparse matrix, entry by entry.
 
 use super::judge::{Wanted, descriptor, input, output_shape};
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::OpCall;
 use crate::sparse::{Coo, Ell, Format, HostMatrix, PADDING, Spinsert};
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let Spinsert { matrix, .. } = descriptor::<Spinsert>(call)?;
     let (rows, cols) = (matrix.rows, matrix.cols);
-    let (indices, values) =
-        (|at| input::<u32>(call, at).map(<[u32]>::to_vec), |at| input::<f32>(call, at).map(<[f32]>::to_vec));
+    let indices = |at| input::<u32>(call, at).map(<[u32]>::to_vec);
+    // f32 holds all values of f16.
+    let values = |at| match matrix.values {
+        DType::F16 => Ok(input::<f16>(call, at)?.iter().map(|x| x.to_f32()).collect()),
+        _ => input::<f32>(call, at).map(<[f32]>::to_vec),
+    };
+    let exact = |shape: &[usize], values: Vec<f32>| match matrix.values {
+        DType::F16 => Wanted::exact(shape, values.into_iter().map(f16::from_f32).collect()),
+        _ => Wanted::exact(shape, values),
+    };
     let coo = |at| {
         Ok(Coo { rows, cols, row_idxs: indices(at)?, col_idxs: indices(at + 1)?, values: values(at + 2)? })
     };
@@ -30,13 +40,13 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     Ok(match spinsert(&old, &new)? {
         (HostMatrix::Ell(ell), missing) => vec![
             Wanted::exact(&shape(0), ell.col_idxs)?,
-            Wanted::exact(&shape(1), ell.values)?,
+            exact(&shape(1), ell.values)?,
             Wanted::exact(&shape(2), vec![missing as u32])?,
         ],
         (HostMatrix::Coo(coo), missing) => vec![
             Wanted::exact(&shape(0), coo.row_idxs)?,
             Wanted::exact(&shape(1), coo.col_idxs)?,
-            Wanted::exact(&shape(2), coo.values)?,
+            exact(&shape(2), coo.values)?,
             Wanted::exact(&shape(3), vec![missing as u32])?,
         ],
         _ => return Err(err!(Shape, "reference of spinsert: the format changed")),

@@ -2,7 +2,7 @@
 
 use super::spconvert::insert_slots;
 use super::{Described, Format, MatrixLayout};
-use crate::array::HostArray;
+use crate::array::{HostArray, HostData};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::clear_words;
@@ -11,6 +11,7 @@ use crate::program::{
     Program, Role, Setting, Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
+use half::f16;
 
 /// Inserts entries into a sparse matrix of coordinates, or into free slots of an ELL matrix.
 ///
@@ -167,7 +168,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("col_idxs", "u32 (n)"),
         Input::new("values", "(n)"),
     ],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: &[Setting::word("format", || vec!["coo", "ell"])],
     make: Some(make),
     variants: Spinsert::variants,
@@ -176,33 +177,36 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (mut lists, Described { layout, .. }) = asked.sparse::<Described>()?;
+    let (lists, Described { layout, .. }) = asked.sparse::<Described>()?;
     let rows = asked.any_indices("row_idxs", &[40], layout.rows)?;
     let n = rows.len();
     let cols = asked.any_indices("col_idxs", &[n], layout.cols)?;
     asked.check("col_idxs", &cols, rows.shape(), DType::U32)?;
-    let values = asked.of("values", &[n], DType::F32)?;
-    let op = Spinsert::new(*layout, n).variant(asked.variant());
-    if matches!(layout.format, Format::Coo { .. }) {
-        lists = lists.into_iter().map(|list| longer(&list, n)).collect::<Result<_>>()?;
-    }
+    let values = asked.of_own_type("values", &[n])?;
+    asked.check_type(&values)?;
+    // The matrix has values of the type of the new ones.
+    let layout = MatrixLayout { values: values.dtype(), ..*layout };
+    let op = Spinsert::new(layout, n).variant(asked.variant());
+    let more = if matches!(layout.format, Format::Coo { .. }) { n } else { 0 };
+    let lists: Vec<_> = lists.iter().map(|list| longer(list, more, layout.values)).collect::<Result<_>>()?;
     let new = [rows, cols, values].map(Role::Given);
     let operands = lists.into_iter().map(Role::Updated).chain(new).chain([Role::Result(vec![1])]).collect();
     Ok(OpCall::new::<f32>(op, operands))
 }
 
-/// Returns a list with `more` zeros behind it.
-fn longer(list: &HostArray, more: usize) -> Result<HostArray> {
+/// Returns a list with `more` zeros behind it. Values become of type `values`.
+fn longer(list: &HostArray, more: usize, values: DType) -> Result<HostArray> {
     let len = list.len().saturating_add(more);
-    let data = list.data();
-    if let (DType::U32, Some(words)) = (data.dtype(), data.slice::<u32>()) {
-        let mut longer = crate::error::filled("spinsert", len, 0u32)?;
-        longer[..words.len()].copy_from_slice(words);
-        return HostArray::new(&[len], longer);
+    let dtype = if list.dtype() == DType::U32 { DType::U32 } else { values };
+    let mut longer = HostData::zeros(dtype, len)?;
+    match (&mut longer, list.data()) {
+        (HostData::U32(to), HostData::U32(from)) => to[..from.len()].copy_from_slice(from),
+        (HostData::F32(to), HostData::F32(from)) => to[..from.len()].copy_from_slice(from),
+        (HostData::F16(to), HostData::F32(from)) => {
+            to.iter_mut().zip(from).for_each(|(to, x)| *to = f16::from_f32(*x));
+        }
+        _ => {}
     }
-    let mut longer = crate::error::filled("spinsert", len, 0f32)?;
-    let floats = data.to_f32();
-    longer[..floats.len()].copy_from_slice(&floats);
     HostArray::new(&[len], longer)
 }
 

@@ -204,10 +204,11 @@ fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     type With = fn(AttentionBackward) -> AttentionBackward;
     let whole: [(Shape, u32, With); 4] = [
-        ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
-        ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
-        ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
-        ([1, 1, 1, 40, 200, 32], 16 << 10, |op| op.causal().window(50).scale(0.5)),
+        ([2, 2, 2, 70, 90, 48], 20 << 10, |op| op.causal()),
+        ([1, 2, 1, 70, 75, 80], 20 << 10, |op| op),
+        ([1, 4, 2, 90, 130, 64], 20 << 10, |op| op.window(20)),
+        // Two pairs of subgroups.
+        ([1, 1, 1, 70, 200, 16], 22 << 10, |op| op.causal().window(50).scale(0.5)),
     ];
     for &(shape, bytes, with) in sample(&whole, 1) {
         let op = with(op_of(shape)).variant("coop");

@@ -1,7 +1,7 @@
 //! The kernels and dispatches of scans, segmented or not.
 
 use super::ScanForm;
-use super::policy::{ScanPolicy, policy, state_policy};
+use super::policy::{ScanPolicy, pairs_units, policy, state_policy};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::lookback::Posts;
@@ -358,9 +358,9 @@ impl ScanLowering<'_> {
     fn tiles(&mut self, one_pass: bool) -> Result<()> {
         let counted = self.job.form.counted;
         let len = self.job.len as u64;
+        let alone = one_pass && self.job.segments == Segments::One;
         let (unit, policy) = if self.monoid.has_state() {
             let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
-            let alone = one_pass && self.job.segments == Segments::One;
             ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest, alone))
         } else {
             let pack = 4 / self.job.dtype.size() as u64;
@@ -390,7 +390,8 @@ impl ScanLowering<'_> {
             };
         }
         if self.monoid.has_state() {
-            spec = self.with_units(spec, unit);
+            let paired = alone && subgroups && pairs_units(self.monoid.inputs(), self.monoid.outputs());
+            spec = self.with_units(spec, unit).flag("PAIRED", paired);
         }
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
