@@ -39,7 +39,8 @@ fn wrapped(text: &str) -> String {
 /// The day of the rows, or the first and the last.
 fn span_of_dates(rows: &[Value]) -> String {
     let dates: BTreeSet<_> = rows.iter().map(|row| text(row, "date")).collect();
-    let ends: Vec<_> = dates.first().into_iter().chain(dates.last().filter(|_| dates.len() > 1)).copied().collect();
+    let ends: Vec<_> =
+        dates.first().into_iter().chain(dates.last().filter(|_| dates.len() > 1)).copied().collect();
     ends.join(" to ")
 }
 
