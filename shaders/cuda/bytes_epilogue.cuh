@@ -1,5 +1,5 @@
-// The epilogue of a product of bytes: C = sum in i32 (RESULT_I32), or activate(row_scale[row] column_scale[column] sum +
-// bias[column]) in f16 (RESULT_F16) or f32. BIAS: there is one.
+// The epilogue of a product of bytes: C = sum in i32 (RESULT_I32), or activate(row_scale[row] column_scale[column] sum
+// + bias[column]) in f16 (RESULT_F16) or f32. BIAS: there is one.
 #pragma once
 
 #include "cuda/activation.cuh"

@@ -1,8 +1,9 @@
 // Factor types of a product. On tensor cores: f16, bf16 (FACTOR_BF16), or f32 rounded to tf32, ties away from 0
-// (FACTOR_TF32), or signed bytes with sums of i32 (FACTOR_S8). By fused multiply-adds: plain f32 (FACTOR_F32). With SPLIT each f32 becomes two tf32, and three of
-// their four products are summed; each step of k is summed apart and added in f32, since tensor cores truncate
-// additions to a long sum (H. Ootomo and R. Yokota 2022). Blocks are 16 x BLOCK_K of A and BLOCK_K x 16 of B, in the
-// stored order of shared memory, multiplied by WMMA or (MMA) by the mma instructions of sm_80.
+// (FACTOR_TF32), or signed bytes with sums of i32 (FACTOR_S8). By fused multiply-adds: plain f32 (FACTOR_F32). With
+// SPLIT each f32 becomes two tf32, and three of their four products are summed; each step of k is summed apart and
+// added in f32, since tensor cores truncate additions to a long sum (H. Ootomo and R. Yokota 2022). Blocks are 16 x
+// BLOCK_K of A and BLOCK_K x 16 of B, in the stored order of shared memory, multiplied by WMMA or (MMA) by the mma
+// instructions of sm_80.
 #pragma once
 
 #include "cuda/numbers.cuh"

@@ -4,8 +4,8 @@
 // for OP. Both sort the same 2^20 keys by turns; the fastest run of each counts. Exit code 1 if the executor needs more
 // than 1.2 times as long, or sorts wrongly.
 //
-// While a promise of Dawn is open, its binding for Node asks the device for news without a pause, which occupies a core.
-// A software driver computes on that core, so this file sleeps between questions.
+// While a promise of Dawn is open, its binding for Node asks the device for news without a pause, which occupies a
+// core. A software driver computes on that core, so this file sleeps between questions.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

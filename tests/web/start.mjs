@@ -1,8 +1,9 @@
 // Measures size and start of the program examples/web/sort: node tests/web/start.mjs FOLDER
 //
-// FOLDER holds tilework_sort.js and its wasm, as examples/web/build leaves them. Prints bytes, gzipped, and milliseconds
-// from navigation to the first sorted array in headless Chromium on SwiftShader: with an empty cache, and with a warm
-// one. The fastest of some visits counts, because other programs may use the machine. Exit code 1 above the limits.
+// FOLDER holds tilework_sort.js and its wasm, as examples/web/build leaves them. Prints bytes, gzipped, and
+// milliseconds from navigation to the first sorted array in headless Chromium on SwiftShader: with an empty cache, and
+// with a warm one. The fastest of some visits counts, because other programs may use the machine. Exit code 1 above the
+// limits.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
