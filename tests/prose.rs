@@ -6,7 +6,7 @@ use std::path::Path;
 const WIDTH: usize = 120;
 
 /// The text of a line of prose, without the marks of a comment; none for code, tables and links, which cannot wrap.
-fn prose<'a>(line: &'a str, markdown: bool) -> Option<&'a str> {
+fn prose(line: &str, markdown: bool) -> Option<&str> {
     let text = line.trim_start();
     let text = if markdown { text } else { text.strip_prefix("//")?.trim_start_matches(['/', '!', ' ']) };
     (!text.starts_with('|') && !text.contains("](") && !text.contains("://")).then_some(text)

@@ -131,6 +131,7 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     }
 #end
 #endif
+#endif
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);
