@@ -68,17 +68,17 @@ fn kernels() -> &'static BTreeMap<String, ValidKernel> {
                 });
             }
         }
-        for (file, entry) in [
-            ("probe/probe_copy", "probe_copy"),
-            ("probe/probe_fma", "probe_fma"),
-            ("dispatch/fold_count", "fold_count"),
-            ("dispatch/fill_words", "fill_words"),
-            ("dispatch/move_slice", "move_slice"),
+        let plain = shader::Spec::new;
+        for (file, entry, spec) in [
+            ("probe/probe_copy", "probe_copy", plain()),
+            ("probe/probe_fma", "probe_fma", plain()),
+            ("dispatch/fold_count", "fold_count", plain()),
+            ("dispatch/fill_words", "fill_words", plain()),
+            ("dispatch/move_slice", "move_slice", plain()),
+            ("dispatch/move_slice", "move_slice", plain().flag("BACK", true)),
         ] {
-            for back in [false, true].into_iter().take(if entry == "move_slice" { 2 } else { 1 }) {
-                let kernel = Kernel::library(file, entry, shader::Spec::new().flag("BACK", back));
-                kernels.insert(format!("{kernel:?}"), validated(file.into(), kernel, Translation::ALL));
-            }
+            let kernel = Kernel::library(file, entry, spec);
+            kernels.insert(format!("{kernel:?}"), validated(file.into(), kernel, Translation::ALL));
         }
         kernels
     })
