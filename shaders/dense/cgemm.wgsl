@@ -1,5 +1,5 @@
 // Makes a product of complex matrices one of real ones.
-// cgemm_expand: b, a pair x + iy, becomes the rows (x, y) and (-y, x), so that a row of pairs of A times a column of
+// cgemm_expand: b, a pair x + i y, becomes the rows (x, y) and (-y, x), so that a row of pairs of A times a column of
 // them is a pair of C. One thread takes one element of B.
 // cgemm_scale: C = beta C, for a beta that is not real. One thread takes one element of C.
 #import op/complex

@@ -44,8 +44,13 @@ fn parts_of(d: u32, count: u32, a_begin: u32, a_end: u32) -> Parts {
 }
 
 // Words of the tile: its elements, or places of elements in its parts.
-// A merge looks up to ITEMS places beyond its end.
+// A merge looks up to ITEMS places beyond its end, where fill_beyond wrote zeros, and uses nothing of that.
 var<workgroup> wg_words: array<u32, TILE + ITEMS>;
+
+// All threads of the workgroup call it before the barrier in front of a merge.
+fn fill_beyond(lane: u32) {
+    if lane < ITEMS { wg_words[TILE + lane] = 0u; }
+}
 // Begins of the two sequences in wg_words.
 var<private> first_begin: u32;
 var<private> second_begin: u32;
@@ -122,6 +127,7 @@ fn merge_items(parts: Parts, lane: u32) -> Merged {
 #for k in ITEMS
     wg_words[p_{k}] = word_{k};
 #end
+    fill_beyond(lane);
     workgroupBarrier();
     let merged = merge_run(0u, parts.of_a, parts.count, min(lane * ITEMS, parts.count));
     workgroupBarrier();

@@ -103,6 +103,7 @@ fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
 #if CHECKED
     if lane == 0u { atomicStore(&wg_broken, 0u); }
 #endif
+    fill_beyond(lane);
     workgroupBarrier();
     sort_items(lane * ITEMS, min((lane + 1u) * ITEMS, count));
     for (var width = ITEMS; width < TILE; width *= 2u) {

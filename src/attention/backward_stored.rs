@@ -89,7 +89,7 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<StoredSteps> {
     while (rows * group * pitch) as u64 > limit && rows > ALIGNED {
         rows = (rows / 2).next_multiple_of(ALIGNED);
     }
-    let of_pair = (rows * group * pitch) as u64;
+    let of_pair = (rows * group * pitch).max(1) as u64;
     if of_pair > limit {
         return refused(format!(
             "scores of {ALIGNED} queries that fit a binding, not of {group} heads x {keys} keys"
@@ -124,9 +124,9 @@ pub(super) fn lower(steps: StoredSteps, of: &GradientLowering<'_>, program: &mut
     let forward = &of.op.forward;
     let (pairs, group, d) = (forward.batch * forward.kv_heads, forward.group(), forward.head_size);
     let hides = forward.causal || forward.window.is_some();
-    let adds = hides || group > 1;
+    let adds = hides || group != 1;
     if adds {
-        // Steps add to keys' gradients, and may leave some out.
+        // Steps add to keys' gradients, and may leave some out; without heads there are none.
         for at in [DK, DV] {
             let words = pairs * forward.keys * d;
             program.append(fill(words, [0; 2], of.profile)?, &[Resource::Operand(at)]);
