@@ -446,7 +446,8 @@ fn tuning_only_reads_the_callers_operands() {
     let op = Tampered::new(&[], &["vec4"]);
     let operands = [&x, &y, &z].map(|b| b.slice(..).unwrap().untyped());
     let report = tune_with::<f32, _>(&gpu, &op, &operands, &thorough()).unwrap();
-    assert!(report.gain() > 2.0 && report.denied.is_empty(), "{report}");
+    // The slowed variant is several times as slow; other tests share the processor.
+    assert!(report.gain() > 1.2 && report.denied.is_empty(), "{report}");
     assert!(z.read().unwrap().iter().all(|z| *z == 7.0));
     let result = tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough());
     refused(result, Shape, &["2 operands given; the plan wants 3"]);
