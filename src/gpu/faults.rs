@@ -175,8 +175,8 @@ mod tests {
         gpu.memory().uses.into_iter().filter(|u| u.live > 0).map(|u| (u.label, u.live)).collect()
     }
 
-    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on. Its last `closing` calls
-    /// only clean up.
+    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on, in the default run one of the
+    /// two. Its last `closing` calls only clean up.
     fn every_place_may_fail(work: Work, closing: u64) {
         let Some(sound) = open() else { return };
         fail(&sound, 0..0);
@@ -184,9 +184,12 @@ mod tests {
         let all = calls(&sound);
         assert!(all > 3, "{all} calls are no work");
         let usual = kept(&sound);
+        let complete = std::env::var_os("TILEWORK_TESTS").is_some();
         let mut refused = 0;
         for place in 0..all {
-            for last in [place + 1, u64::MAX] {
+            let ways = [place + 1, u64::MAX];
+            let one = (place % 2) as usize;
+            for &last in if complete { &ways[..] } else { &ways[one..=one] } {
                 let gpu = open().unwrap();
                 fail(&gpu, place..last);
                 match work(&gpu) {
@@ -210,7 +213,7 @@ mod tests {
                 assert_eq!(kept(&gpu), usual, "after a failure of call {place}");
             }
         }
-        assert!(refused >= all, "{refused} of {all} calls were refused");
+        assert!(refused >= if complete { all } else { all / 2 }, "{refused} of {all} calls were refused");
         work(&sound).unwrap();
     }
 

@@ -19,7 +19,9 @@ fn any_head_size_matches_reference() {
         if device.main {
             for &d in sample(&[90, 1, 2, 7, 36], 1) {
                 Case::new([1, 2, 1, 18, 37, d], |op| op.causal()).masked([1, 1]).check::<f32, f16>(device);
-                Case::new([1, 2, 1, 3, 45, d], |op| op.window(7)).check::<f16, f32>(device);
+                if all() {
+                    Case::new([1, 2, 1, 3, 45, d], |op| op.window(7)).check::<f16, f32>(device);
+                }
             }
             if all() {
                 Case::new([2, 2, 1, 9, 40, 99], |op| op)

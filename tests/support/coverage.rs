@@ -23,7 +23,7 @@ pub(crate) fn turn(i: usize, n: usize) -> bool {
     all() || i.is_multiple_of(n)
 }
 
-/// The number of random cases: `n` in the complete run, a twelfth of it otherwise.
+/// The number of random cases: `n` in the complete run, a sixteenth of it otherwise.
 pub(crate) fn cases(n: usize) -> usize {
-    if all() { n } else { n.div_ceil(12) }
+    if all() { n } else { n.div_ceil(16) }
 }
