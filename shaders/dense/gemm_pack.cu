@@ -4,7 +4,7 @@
 // A block of 256 copies 64 x 64 elements; TRANSPOSE where the inner extent is not innermost in memory.
 #include "cuda/numbers.cuh"
 
-#if FACTOR_TF32
+#if FACTOR_TF32 || FACTOR_F32
 typedef float Factor;
 #elif FACTOR_S8
 typedef unsigned char Factor;

@@ -159,6 +159,38 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
+fn slices_of_k_match_reference() {
+    for (v, variant) in variants().enumerate() {
+        for (i, extents) in [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate() {
+            for slices in [2, 7, 40] {
+                let kind = [Bias::None, Bias::Rows, Bias::Columns][(i + v) % 3];
+                let shape = Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
+                let with = |op: Gemm| {
+                    let op = op.alpha(0.5).beta(2.0).activation(Activation::Relu).variant(variant);
+                    op.slices(slices)
+                };
+                check_type(i + v + slices as usize, shape, kind, with);
+            }
+        }
+    }
+}
+
+/// Few rows or columns, and rows that are no multiple of 16 bytes, as `auto` multiplies them.
+#[test]
+fn narrow_and_unaligned_products_match_reference() {
+    let extents = [
+        [1, 1000, 2000], [3, 777, 4096], [16, 512, 1111], [32, 2049, 300], [1000, 1, 2000], [513, 8, 4097],
+        [700, 30, 999], [1, 1, 30_000], [333, 501, 777],
+    ];
+    for (i, extents) in extents.into_iter().enumerate() {
+        for trans in [[false, false], [false, true], [true, false]] {
+            let shape = Shape { extents, trans, gap: [0, 1][i % 2] };
+            check_type(i, shape, Bias::None, |op| op);
+        }
+    }
+}
+
+#[test]
 fn nan_stays_in_its_row_and_padding_is_not_read() {
     let Some(cuda) = cuda() else { return };
     let (m, n, k) = (40, 40, 37);
@@ -186,14 +218,21 @@ fn nan_stays_in_its_row_and_padding_is_not_read() {
 fn batches_match_reference() {
     let Some(cuda) = cuda() else { return };
     let mut random = Random::new(5);
-    for (strides, trans_b) in [([40 * 72, 72 * 48, 40 * 48], false), ([8, 0, 2000], true)] {
-        let op = GemmBatched::new(5, 40, 48, 72)
+    let cases = [
+        (72, [40 * 72, 72 * 48, 40 * 48], false),
+        (72, [8, 0, 2000], true),
+        (72, [7, 3500, 1930], false),
+        // In slices of k.
+        (9000, [0, 9000 * 48, 1920], false),
+    ];
+    for (k, strides, trans_b) in cases {
+        let op = GemmBatched::new(5, 40, 48, k)
             .strides(strides[0], strides[1], strides[2])
             .when(trans_b, |op| op.trans_b());
         let op: GemmBatched = op.alpha(0.5).beta(1.0);
         let len = |i: usize, one: usize| 4 * strides[i] + one;
-        let a: Vec<bf16> = elements(&mut random, len(0, 40 * 72));
-        let b: Vec<bf16> = elements(&mut random, len(1, 72 * 48));
+        let a: Vec<bf16> = elements(&mut random, len(0, 40 * k));
+        let b: Vec<bf16> = elements(&mut random, len(1, k * 48));
         let c: Vec<f32> = elements(&mut random, len(2, 40 * 48));
         let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
         let to_c = cuda.upload(&c).unwrap();

@@ -3,6 +3,7 @@
 mod gemm;
 #[cfg(feature = "quantize")]
 mod gemm_int8;
+mod ways;
 mod wgmma;
 
 pub(super) use gemm::samples;

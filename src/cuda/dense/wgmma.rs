@@ -4,11 +4,12 @@
 //! and split ones, are first copied to scratch (`gemm_pack.cu`).
 
 use super::gemm::{CudaProduct, ProductEnd};
-use crate::cuda::tile::{self, TileFactor};
+use super::ways::CudaWay;
+use crate::cuda::tile::{self, TileFactor, TileWork};
 use crate::cuda::{
     Arch, Arg, ArgMemory, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
-use crate::dense::BatchLayout;
+use crate::dense::{BatchLayout, DenseLayout, Product, ProductTile};
 use crate::element::DType;
 use crate::error::{Result, err};
 
@@ -26,24 +27,76 @@ const LINE_BYTES: u32 = 128;
 const THREADS: u32 = 384;
 /// Bytes of shared memory to write out sums: 16 rows of 40 floats for each of eight warps.
 const OUTPUT_BYTES: u32 = 8 * 16 * 40 * 4;
+/// Seconds until the first tile's products begin.
+const BEGUN: f64 = 2.5e-6;
 /// Side of the square that one block copies.
 const PACKED: usize = 64;
 
 /// How the product is divided.
-struct WgmmaTiling {
+#[derive(Debug, Clone)]
+pub(super) struct WgmmaTiling {
     tile_n: u32,
     stages: u32,
-    measured: &'static str,
+    /// f16 TFLOP/s of full waves on an H100.
+    rate: f64,
 }
 
+const NARROW: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 6, rate: 600.0 };
+const WIDE: WgmmaTiling = WgmmaTiling { tile_n: 256, stages: 4, rate: 720.0 };
+/// Of split factors: three products of tf32.
+const SPLIT: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 3, rate: 600.0 };
+
+/// Seconds of a tile beside its products: the first loads of a block, or its stores.
+const TILE_END: f64 = 1.0e-6;
+
 impl WgmmaTiling {
-    fn of(factor: TileFactor, n: usize) -> Self {
-        let measured = "measured on an H100";
-        match factor {
-            TileFactor::Split => Self { tile_n: 128, stages: 3, measured },
-            _ if n <= 128 => Self { tile_n: 128, stages: 6, measured },
-            _ => Self { tile_n: 256, stages: 4, measured },
-        }
+    /// Lists the tilings of a type of factors.
+    pub(super) fn all(factor: TileFactor) -> &'static [Self] {
+        if factor == TileFactor::Split { &[SPLIT] } else { &[NARROW, WIDE] }
+    }
+
+    /// Returns the tiling of a product of bytes.
+    pub(super) fn of_bytes(n: usize) -> Self {
+        if n <= 128 { NARROW } else { WIDE }
+    }
+
+    /// Returns whether this is the tile that was asked for.
+    pub(super) fn is(&self, factor: TileFactor, tile: ProductTile) -> bool {
+        [tile.m, tile.n, tile.k] == [TILE_M, self.tile_n, Self::tile_k(factor)]
+    }
+
+    /// Returns the tiles of all products.
+    pub(super) fn tiles(&self, product: &Product) -> u64 {
+        let of = |extent: usize, side: u32| (extent as u64).div_ceil(u64::from(side));
+        of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64
+    }
+
+    /// Predicts the seconds of a product whose k is cut into slices of so many steps.
+    pub(super) fn seconds(
+        &self,
+        work: &TileWork,
+        [steps, slices]: [usize; 2],
+        factor: TileFactor,
+        profile: &CudaProfile,
+    ) -> f64 {
+        let of = |extent: usize, side: u32| extent.div_ceil(side as usize) as f64;
+        let tiles = of(work.m, TILE_M) * of(work.n, self.tile_n) * (work.products * slices) as f64;
+        let processors = f64::from(profile.multiprocessors);
+        let waves = (tiles / processors).ceil();
+        let slower = match factor {
+            TileFactor::Split => 6.0,
+            TileFactor::Tf32 => 2.0,
+            _ => 1.0,
+        };
+        let tile = f64::from(TILE_M * self.tile_n * Self::tile_k(factor));
+        let rate = self.rate * 1e12 * tile::relative_rate(profile) / processors;
+        let step = 2.0 * tile * slower / rate;
+        let summed = waves * (steps as f64 * step + TILE_END);
+        BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)))
+    }
+
+    fn describe(&self, factor: TileFactor) -> String {
+        format!("{TILE_M} x {} x {}", self.tile_n, Self::tile_k(factor))
     }
 
     fn shared(&self, factor: TileFactor) -> u32 {
@@ -52,7 +105,7 @@ impl WgmmaTiling {
     }
 
     /// Returns the inner extent of a stage, in elements.
-    fn tile_k(factor: TileFactor) -> u32 {
+    pub(super) fn tile_k(factor: TileFactor) -> u32 {
         LINE_BYTES / factor.size() as u32
     }
 }
@@ -67,22 +120,6 @@ struct Fetch {
     each: u32,
 }
 
-/// Returns why it is the fastest, if it is.
-pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
-    let product = of.product;
-    // On an H100 results of 1024 x 1024 are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
-    let large = product.tile.is_none()
-        && product.m >= 64
-        && product.n >= 64
-        && product.m * product.n * product.batch >= 3 << 19;
-    let worth = profile.runs(Arch::Sm90a)
-        && factor != TileFactor::Single
-        && product.has_product()
-        && large
-        && product.k >= 64;
-    (worth && refused(of).is_none()).then(|| "enough tiles for every multiprocessor".into())
-}
-
 /// Returns why it cannot run, if so.
 pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
     let product = of.product;
@@ -91,11 +128,28 @@ pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
         return Some(format!("{tiles} tiles exceed a 32-bit counter"));
     }
     // Copies use the second and third dimension of a grid.
-    let max = 65535;
+    let max = usize::from(u16::MAX);
     if product.m.max(product.n).div_ceil(PACKED) > max || product.batch > max {
         return Some(format!("it copies factors of at most {} rows, and {max} products", max * PACKED));
     }
     None
+}
+
+/// Returns why it cannot run: its limits, or the tile that was asked for.
+pub(super) fn refusal(of: &CudaProduct<'_>, factor: TileFactor) -> Option<crate::Error> {
+    if let Some(why) = refused(of) {
+        return Some(err!(TooLarge, "{}: the variant `wgmma`: {why}; use `mma`", of.name));
+    }
+    let none = |tile| !WgmmaTiling::all(factor).iter().any(|tiling| tiling.is(factor, tile));
+    of.product.tile.filter(|tile| none(*tile)).map(|_| {
+        let tiles: Vec<_> = WgmmaTiling::all(factor).iter().map(|tiling| tiling.describe(factor)).collect();
+        err!(
+            InvalidArgument,
+            "{}: the tiles of the variant `wgmma` are {}; take one of these, or use `mma`",
+            of.name,
+            tiles.join(" and ")
+        )
+    })
 }
 
 /// Adds the launches.
@@ -103,29 +157,16 @@ pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
+    (form, way): (&WgmmaTiling, &CudaWay),
     end: &ProductEnd,
     profile: &CudaProfile,
 ) -> Result<()> {
-    if of.product.tile.is_some() {
-        return Err(err!(
-            InvalidArgument,
-            "{}: the variant `wgmma` has fixed tiles; leave out the tile, or use `mma`",
-            of.name
-        ));
-    }
-    if let Some(why) = refused(of) {
-        return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; use `mma`", of.name));
-    }
     let product = of.product;
-    let form = WgmmaTiling::of(factor, product.n);
-    program.decision.why = format!(
-        "{}; tile {TILE_M} x {} x {} in {} stages, {}",
-        program.decision.why,
-        form.tile_n,
-        WgmmaTiling::tile_k(factor),
-        form.stages,
-        form.measured
-    );
+    program.decision.because(format_args!(
+        "tile {} in {} stages, measured on an H100",
+        form.describe(factor),
+        form.stages
+    ));
     let [a, b] = if product.has_product() {
         [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
@@ -147,21 +188,25 @@ pub(super) fn lower(
         .define("B_MAJOR", u32::from(b.major));
     let kernel = program.kernel(end.end.define(kernel));
 
-    let tiles = (product.m as u64).div_ceil(u64::from(TILE_M))
-        * (product.n as u64).div_ceil(u64::from(form.tile_n))
-        * product.batch as u64;
-    let blocks = tiles.min(u64::from(profile.multiprocessors)) as u32;
+    let blocks = (form.tiles(product) * way.slices as u64).min(u64::from(profile.multiprocessors)) as u32;
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
     args.extend([end.bias.clone(), end.c.clone()]);
     args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
     args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
-    args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
+    args.extend([end.c_layout.at.ld, end.c_layout.stride].map(|x| Arg::U64(x as u64)));
+    args.extend([way.slices, way.slice_k].map(|x| Arg::U32(x as u32)));
     args.extend(end.last.clone());
     let shared = form.shared(factor);
     program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
     Ok(())
+}
+
+/// Returns whether a factor must be copied before the copy engine can read it.
+pub(super) fn packs(of: &CudaProduct<'_>, factor: TileFactor, which: usize) -> bool {
+    let lines = of.lines(which, factor);
+    lines.unit < 16 || factor == TileFactor::Split || !lines.along_k && factor.size() != 2
 }
 
 /// Returns how factor `which` is copied to shared memory; `rows` are those of the result. Adds the copy to scratch if
@@ -174,14 +219,18 @@ fn fetch(
     rows: usize,
     tile: u32,
 ) -> Fetch {
-    let BatchLayout { at, stride, .. } = of.layouts[which];
+    let BatchLayout { mut at, stride, .. } = of.layouts[which];
     let lines = of.lines(which, factor);
     let (k, size) = (of.product.inner(), factor.size());
+    if at.rows == 1 {
+        // No second row has to be aligned.
+        at.ld = at.ld.next_multiple_of(16 / size);
+    }
     let products = if stride == 0 { 1 } else { of.product.batch };
     let dtype = of.types.factors;
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
     let rounds = factor == TileFactor::Tf32;
-    if lines.unit == 16 && factor != TileFactor::Split && (lines.along_k || size == 2) {
+    if !packs(of, factor, which) {
         let side = if lines.along_k {
             [WgmmaTiling::tile_k(factor), tile, 1]
         } else {
@@ -214,16 +263,32 @@ fn fetch(
 }
 
 /// A factor copied to scratch.
-pub(super) struct Packed {
-    pub(super) copy: usize,
+struct Packed {
+    copy: usize,
     /// Its low part, if it is split.
     low: usize,
     /// Elements from one row of op(A), or column of op(B), to the next.
-    pub(super) ld: usize,
+    ld: usize,
+}
+
+/// Copies a factor into rows of whole 16-byte chunks along k. Returns where it is then, and its layout.
+pub(super) fn packed(
+    of: &CudaProduct<'_>,
+    program: &mut CudaProgram,
+    factor: TileFactor,
+    which: usize,
+    rows: usize,
+) -> (ArgMemory, BatchLayout) {
+    // The tile engine splits elements itself.
+    let factor = if factor == TileFactor::Split { TileFactor::Single } else { factor };
+    let Packed { copy, ld, .. } = pack(of, program, factor, which, rows);
+    let at = DenseLayout { rows, cols: of.product.k, ld };
+    let stride = if of.layouts[which].stride == 0 { 0 } else { rows * ld };
+    (ArgMemory::Scratch(copy), BatchLayout { at, span: rows * ld, stride })
 }
 
 /// Copies a factor into rows of whole 16-byte chunks along k.
-pub(super) fn pack(
+fn pack(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
