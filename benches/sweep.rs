@@ -193,7 +193,13 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
         let left = limit.saturating_sub(start.elapsed());
         match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
             Ok(measured) if !measured.is_empty() => {
-                rows.push(row(kind, &drawn, &measured, [&profile.id(), &profile.name, &profile.driver], options.all));
+                rows.push(row(
+                    kind,
+                    &drawn,
+                    &measured,
+                    [&profile.id(), &profile.name, &profile.driver],
+                    options.all,
+                ));
             }
             Ok(_) => {}
             Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),

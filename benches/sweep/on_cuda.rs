@@ -139,7 +139,9 @@ pub(crate) fn measure(
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some((i, way)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| all.get(i).map(|w| (i, w))) {
+                while let Some((i, way)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| all.get(i).map(|w| (i, w)))
+                {
                     let plan = way.op.plan(cuda);
                     planned.lock().unwrap_or_else(PoisonError::into_inner).push((i, plan));
                 }
@@ -161,7 +163,8 @@ pub(crate) fn measure(
         }
         let raw = operands.1.iter().map(CudaOperand::raw).collect::<Result<Vec<_>>>()?;
         let seconds = time(&stream, &plan, &raw)?;
-        let name = if way.name == "auto" { format!("auto: {}", way.program.variant()) } else { way.name.clone() };
+        let name =
+            if way.name == "auto" { format!("auto: {}", way.program.variant()) } else { way.name.clone() };
         let why = way.program.decision.why.clone();
         measured[way.shape].push(Measured { name, why, seconds, accurate: true });
     }

@@ -59,7 +59,7 @@ struct Matrices {
         Copy<LINES_B, LENGTH_B, PITCH_B, UNIT_B, PARTIAL_B> copy_b(
             b + product * stride_b + (TRANS_B ? col * ldb + first_k : first_k * ldb + col), ldb);
         SumsOfWarp sums = {};
-        sum_products(sums, k, copy_a, copy_b, left);
+        sum_products(sums, left.k, copy_a, copy_b, left);
 
         Tile result;
         result.c = c + place.product * stride_c + row * ldc + col;

@@ -32,9 +32,12 @@
 #if TILE_N == 256
 #define SUMS 128
 #define COLUMNS "m64n256"
-#else
+#elif TILE_N == 128
 #define SUMS 64
 #define COLUMNS "m64n128"
+#else
+#define SUMS 32
+#define COLUMNS "m64n64"
 #endif
 #if FACTOR_TF32
 #define SHAPE COLUMNS "k8.f32.tf32.tf32"

@@ -25,9 +25,11 @@ const MAX_PARTS: usize = 512;
 const JOINERS: u32 = 128;
 
 /// Seconds of a round that has a multiprocessor to itself, of a block beside its rounds, and of joining parts.
-const ROUND_ALONE: f64 = 1.0e-6;
+const ROUND_ALONE: f64 = 0.55e-6;
 const BLOCK: f64 = 1.5e-6;
-const JOIN: f64 = 3.0e-6;
+const JOIN: f64 = 2.5e-6;
+/// Bytes that a multiprocessor of an H100 loads in a second while others load little.
+const LOADED: f64 = 40e9;
 
 /// How a split attention is divided.
 pub(super) struct SplitDivision {
@@ -64,13 +66,13 @@ impl SplitDivision {
         let block = shared + profile.shared_reserved_per_block as usize;
         let resident = (profile.shared_per_multiprocessor as usize / block).clamp(1, 3);
         let each = (2 * ROUND * op.head_size * size) as f64;
-        let share = 0.9 * bandwidth(profile) / processors as f64;
         let seconds = |parts: usize| {
             let blocks = (pairs * row_tiles * parts).max(1);
             let together = blocks.div_ceil(processors).min(resident);
             let rounds = keys.div_ceil(parts).div_ceil(ROUND) as f64;
             let waves = blocks.div_ceil(processors * resident) as f64;
-            let round = (together as f64 * each / share).max(ROUND_ALONE);
+            let share = 0.9 * bandwidth(profile) / blocks.min(processors) as f64;
+            let round = (together as f64 * each / share.min(LOADED)).max(ROUND_ALONE);
             // Written and read through the second cache.
             let joined = (8 * pairs * rows * parts * op.head_size) as f64 / bandwidth(profile);
             waves * (rounds * round + BLOCK) + if parts > 1 { JOIN + joined } else { 0.0 }
@@ -114,9 +116,8 @@ pub(super) fn lower(
     let halves = |kernel: CudaKernel| {
         if dtype == DType::Bf16 { kernel.define("FACTOR_BF16", 1) } else { kernel }
     };
-    let place = |name: &str| {
-        program.operands.iter().position(|o| o.name == name).map_or(Arg::Null, Arg::Operand)
-    };
+    let place =
+        |name: &str| program.operands.iter().position(|o| o.name == name).map_or(Arg::Null, Arg::Operand);
     let [scales, table, lengths, output] = ["scales", "table", "lengths", "output"].map(place);
     let rows = op.batch * op.heads * op.queries;
     let [partials, statistics] = if parts > 1 {

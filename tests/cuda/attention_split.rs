@@ -55,9 +55,13 @@ fn check<T: Element + Number + Into<f64>>(
         |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect::<Vec<T>>();
     let (q, k, v) = (elements(b * h * t * d, 3.0), elements(rows * d, 1.0), elements(rows * d, 1.0));
     let (codes, scales): (Vec<_>, Vec<_>) = [&k, &v].map(|x| quantized(x, d)).into_iter().unzip();
-    let decoded: Vec<Vec<f32>> = codes.iter().zip(&scales).map(|(c, s): (&Vec<i8>, &Vec<f32>)| {
-        c.chunks(d).zip(s).flat_map(|(row, s)| row.iter().map(move |x| f32::from(*x) * s)).collect()
-    }).collect();
+    let decoded: Vec<Vec<f32>> = codes
+        .iter()
+        .zip(&scales)
+        .map(|(c, s): (&Vec<i8>, &Vec<f32>)| {
+            c.chunks(d).zip(s).flat_map(|(row, s)| row.iter().map(move |x| f32::from(*x) * s)).collect()
+        })
+        .collect();
 
     let of_rows = |x: &[T]| x.iter().map(|x| (*x).into() as f32).collect::<Vec<f32>>();
     let [of_k, of_v] = if form.bytes {
@@ -66,8 +70,7 @@ fn check<T: Element + Number + Into<f64>>(
     } else {
         [of_rows(&k), of_rows(&v)]
     };
-    let inputs =
-        AttentionInputs { table: table.as_deref(), lengths: form.lengths.as_deref(), mask: None };
+    let inputs = AttentionInputs { table: table.as_deref(), lengths: form.lengths.as_deref(), mask: None };
     let want = numbers(&attention(&op, &q, &of_k, &of_v, inputs));
     let magnitudes: Vec<f32> = of_v.iter().map(|x| x.abs()).collect();
     let sizes = numbers(&attention(&op, &q, &of_k, &magnitudes, inputs));

@@ -126,7 +126,8 @@ fn check_type(i: usize, shape: Shape, kind: Bias, with: impl Fn(Gemm) -> Gemm) {
 /// Variants on tensor cores.
 fn variants() -> impl Iterator<Item = &'static str> {
     let run = |arch| cuda().is_some_and(|cuda| cuda.profile().runs(arch));
-    Gemm::cuda_variants().iter().filter(move |v| v.name != "fma" && run(v.arch)).map(|v| v.name)
+    let tensor = |name: &str| !["fma", "narrow"].contains(&name);
+    Gemm::cuda_variants().iter().filter(move |v| tensor(v.name) && run(v.arch)).map(|v| v.name)
 }
 
 /// Around the sizes of blocks and tiles, and steps of k.
@@ -161,10 +162,13 @@ fn bias_activation_and_factors_match_reference() {
 #[test]
 fn slices_of_k_match_reference() {
     for (v, variant) in variants().enumerate() {
-        for (i, extents) in [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate() {
+        for (i, extents) in
+            [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate()
+        {
             for slices in [2, 7, 40] {
                 let kind = [Bias::None, Bias::Rows, Bias::Columns][(i + v) % 3];
-                let shape = Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
+                let shape =
+                    Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
                 let with = |op: Gemm| {
                     let op = op.alpha(0.5).beta(2.0).activation(Activation::Relu).variant(variant);
                     op.slices(slices)
@@ -179,13 +183,49 @@ fn slices_of_k_match_reference() {
 #[test]
 fn narrow_and_unaligned_products_match_reference() {
     let extents = [
-        [1, 1000, 2000], [3, 777, 4096], [16, 512, 1111], [32, 2049, 300], [1000, 1, 2000], [513, 8, 4097],
-        [700, 30, 999], [1, 1, 30_000], [333, 501, 777],
+        [1, 1000, 2000],
+        [3, 777, 4096],
+        [16, 512, 1111],
+        [32, 2049, 300],
+        [1000, 1, 2000],
+        [513, 8, 4097],
+        [700, 30, 999],
+        [1, 1, 30_000],
+        [333, 501, 777],
     ];
     for (i, extents) in extents.into_iter().enumerate() {
         for trans in [[false, false], [false, true], [true, false]] {
             let shape = Shape { extents, trans, gap: [0, 1][i % 2] };
             check_type(i, shape, Bias::None, |op| op);
+        }
+    }
+}
+
+/// Few rows or columns by fused multiply-adds, with and without slices of k.
+#[test]
+fn few_rows_and_columns_match_reference() {
+    let extents = [
+        [1, 1, 1],
+        [1, 33, 257],
+        [3, 40, 1000],
+        [8, 129, 31],
+        [70, 1, 513],
+        [35, 6, 2000],
+        [2, 2, 0],
+        [5, 300, 9001],
+    ];
+    for (i, extents) in extents.into_iter().enumerate() {
+        for (j, slices) in [1, 3, 9].into_iter().enumerate() {
+            let shape = Shape { extents, trans: [(i + j) % 2 == 1, (i + j) % 4 > 1], gap: [0, 3][i % 2] };
+            let kind = [Bias::None, Bias::Rows, Bias::Columns][j];
+            let with = |op: Gemm| {
+                op.alpha(-0.5)
+                    .beta([0.0, 1.0][i % 2])
+                    .activation(Activation::Tanh)
+                    .variant("narrow")
+                    .slices(slices)
+            };
+            check_type((i + j) % 4, shape, kind, with);
         }
     }
 }

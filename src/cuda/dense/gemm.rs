@@ -6,13 +6,12 @@
 //! rows. Where there are fewer tiles than the device holds, k is cut into slices; a second kernel adds their sums in
 //! their order.
 
-use super::wgmma;
+use super::narrow;
 use super::ways::{self, CudaEngine, CudaWay};
+use super::wgmma;
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, TileRow, TileWork, Tiling};
 use crate::cuda::variant::choose;
-use crate::cuda::{
-    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch,
-};
+use crate::cuda::{Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{
     Activation, BatchLayout, DenseLayout, Gemm, GemmBatched, Precision, Product, ProductTypes,
 };
@@ -24,7 +23,7 @@ use half::{bf16, f16};
 /// Threads beyond which each adds all slices of its vec4.
 const SLICE_THREADS: usize = 1 << 16;
 
-const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT];
+const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT, narrow::VARIANT];
 
 impl Gemm {
     /// Lists the CUDA variants, the same for a batch.
@@ -102,8 +101,9 @@ impl CudaProduct<'_> {
     }
 
     /// Returns the memory layout of a factor after a copy.
-    pub(super) fn packed_lines(&self, factor: TileFactor) -> TileLines {
-        TileLines { along_k: true, unit: 16, partial: !(self.product.k * factor.size()).is_multiple_of(16) }
+    pub(super) fn packed_lines(&self, of: usize, factor: TileFactor) -> TileLines {
+        let partial = !(self.layouts[of].at.cols * factor.size()).is_multiple_of(16);
+        TileLines { unit: 16, partial, ..self.lines(of, factor) }
     }
 
     /// Returns the work to predict the time of.
@@ -154,8 +154,8 @@ impl CudaProduct<'_> {
         let (tiles, why) = tile::policy(factor, profile);
         let policy = || match best.engine {
             CudaEngine::Tiles(_) => (tiles, why),
-            CudaEngine::Warpgroups(_) => {
-                ("wgmma", format!("{:.0} us, predicted by waves of tiles", best.seconds * 1e6))
+            CudaEngine::Warpgroups(_) | CudaEngine::Narrow(_) => {
+                (best.variant(tiles), format!("{:.1} us predicted, the fastest", best.seconds * 1e6))
             }
         };
         let (variant, mut decision) = choose(product.op(), &product.variant, VARIANTS, profile, policy)?;
@@ -168,6 +168,10 @@ impl CudaProduct<'_> {
                     None => of("wgmma")?,
                 }
             }
+            "narrow" => match ways::fastest(self, factor, &rows, "narrow", profile) {
+                Some(way) => way,
+                None => return Err(narrow::refusal(self)),
+            },
             name => of(name)?,
         };
         match factor {
@@ -196,22 +200,21 @@ impl CudaProduct<'_> {
         way: &CudaWay,
         profile: &CudaProfile,
     ) -> Result<()> {
-        let mut product = self.product.clone();
+        let product = self.product;
         let (mut layouts, mut memory) = (self.layouts, self.memory);
-        for (which, rows) in [(0, product.m), (1, product.n)] {
+        for which in 0..2 {
             if way.packs[which] {
-                program.decision.because(format_args!("{} is copied into aligned rows first", ["A", "B"][which]));
-                (memory[which], layouts[which]) = wgmma::packed(self, program, factor, which, rows);
-                match which {
-                    0 => product.trans_a = false,
-                    _ => product.trans_b = true,
-                }
+                program
+                    .decision
+                    .because(format_args!("{} is copied into aligned rows first", ["A", "B"][which]));
+                (memory[which], layouts[which]) = wgmma::packed(self, program, factor, which, false);
             }
         }
-        let of = CudaProduct { name: self.name.clone(), product: &product, layouts, types: self.types, memory };
+        let of = CudaProduct { name: self.name.clone(), product, layouts, types: self.types, memory };
         let kernel = match way.engine {
             CudaEngine::Tiles(_) => ["dense/gemm_wmma", "gemm_wmma"],
             CudaEngine::Warpgroups(_) => ["dense/gemm_wgmma", "gemm_wgmma"],
+            CudaEngine::Narrow(_) => ["dense/gemm_narrow", "gemm_narrow"],
         };
         let end = of.end(kernel);
         let sums = (way.slices > 1).then(|| of.sums(program, kernel, way.slices));
@@ -219,6 +222,7 @@ impl CudaProduct<'_> {
         match &way.engine {
             CudaEngine::Tiles(row) => of.tiles(program, factor, (row, way), to)?,
             CudaEngine::Warpgroups(tiling) => wgmma::lower(&of, program, factor, (tiling, way), to, profile)?,
+            CudaEngine::Narrow(tiling) => narrow::lower(&of, program, factor, (*tiling, way), to),
         }
         if let Some(sums) = sums {
             program.decision.because(format_args!("k in {} slices of {}", way.slices, way.slice_k));
@@ -391,6 +395,10 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         }
     }
     add("fma", 0, ProductTypes::all(DType::F32), Precision::Strict)?;
+    for (i, types) in types.iter().filter(|(types, _)| types.factors != DType::F32).enumerate() {
+        let gemm = if i % 2 == 0 { Gemm::new(3, 32, 2000) } else { Gemm::new(32, 2, 2000).trans_b() };
+        programs.push(lower(&gemm.variant("narrow").beta((i % 3) as f32).product, types.0, profile)?);
+    }
     programs.push(lower(&Product::new(4096, 4096, 4096), ProductTypes::MIXED, profile)?);
     Ok(programs)
 }
@@ -497,6 +505,25 @@ mod tests {
         // No slice is empty, and none is shorter than a step of k.
         let (_, blocks, bytes) = slices(Gemm::new(16, 16, 100).slices(1000).variant("mma"));
         assert_eq!((blocks, bytes), (2, 2 * 16 * 16 * 4));
+    }
+
+    #[test]
+    fn narrow_products_read_the_large_factor_once() {
+        let h100 = CudaProfile::h100();
+        let variant = |gemm: Gemm| {
+            let program = CudaOp::<f16>::lower(&gemm, &h100).unwrap();
+            program.check(&h100).unwrap();
+            program.variant()
+        };
+        // Rows that start anywhere, in either order; tensor cores want them aligned.
+        assert_eq!(variant(Gemm::new(1, 4095, 4097).trans_b()), "narrow");
+        assert_eq!(variant(Gemm::new(4097, 2, 4095)), "narrow");
+        assert_eq!(variant(Gemm::new(16, 4096, 4096)), "mma");
+        let (kind, text) = refusal::<f16>(&Gemm::new(9, 90, 9).variant("narrow"), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("use `auto`"), "{text}");
+        let (kind, _) =
+            refusal::<f32>(&Gemm::new(2, 90, 9).variant("narrow").precision(Precision::Tensor), &h100);
+        assert_eq!(kind, ErrorKind::InvalidArgument);
     }
 
     #[test]

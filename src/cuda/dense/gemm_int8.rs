@@ -3,8 +3,8 @@
 //! Tensor cores read bytes along k, in rows of whole 16-byte chunks. Any other factor is first copied so.
 
 use super::gemm::{CudaProduct, ProductEnd};
-use super::wgmma::{self, WgmmaTiling};
 use super::ways::{CudaEngine, CudaWay};
+use super::wgmma::{self, WgmmaTiling};
 use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant};
@@ -50,7 +50,7 @@ fn lower(op: &GemmInt8, result: DType, profile: &CudaProfile) -> Result<CudaProg
     if op.m == 0 || op.n == 0 {
         return Ok(program);
     }
-    let packed = [(0, op.m), (1, op.n)].map(|(which, rows)| pack(&given, &mut program, which, rows));
+    let packed = [0, 1].map(|which| pack(&given, &mut program, which));
     let [a, b] = packed;
     let (a, b) = (a?, b?);
     let CudaProduct { name, layouts: [.., c], .. } = given;
@@ -91,12 +91,7 @@ fn suits_wgmma(of: &CudaProduct<'_>, profile: &CudaProfile) -> Option<String> {
 }
 
 /// Returns where a factor is and its layout, after a copy if tensor cores cannot read it as it is.
-fn pack(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    which: usize,
-    rows: usize,
-) -> Result<(ArgMemory, BatchLayout)> {
+fn pack(of: &CudaProduct<'_>, program: &mut CudaProgram, which: usize) -> Result<(ArgMemory, BatchLayout)> {
     let (factor, k) = (TileFactor::Bytes, of.product.k);
     let lines = of.lines(which, factor);
     if k == 0 || lines.along_k && lines.unit == 16 {
@@ -107,7 +102,7 @@ fn pack(
     }
     let why = if lines.along_k { "is copied into rows of whole 16-byte chunks" } else { "is transposed" };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
-    Ok(wgmma::packed(of, program, factor, which, rows))
+    Ok(wgmma::packed(of, program, factor, which, true))
 }
 
 /// The scales, bias and activation that follow the sums.

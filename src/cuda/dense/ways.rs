@@ -2,6 +2,7 @@
 //! first copied into aligned rows.
 
 use super::gemm::CudaProduct;
+use super::narrow::{self, NarrowTiling};
 use super::wgmma::{self, WgmmaTiling};
 use crate::cuda::tile::{self, TileFactor, TileRow, TileWork};
 use crate::cuda::{Arch, CudaProfile};
@@ -11,6 +12,7 @@ use crate::cuda::{Arch, CudaProfile};
 pub(super) enum CudaEngine {
     Tiles(TileRow),
     Warpgroups(WgmmaTiling),
+    Narrow(NarrowTiling),
 }
 
 /// A way to compute a product.
@@ -36,11 +38,13 @@ const MAX_SUMS: u64 = 1 << 28;
 const MAX_BLOCKS: u64 = 16;
 
 /// Seconds of one more launch on a stream.
-const LAUNCH: f64 = 2.0e-6;
+const LAUNCH: f64 = 1.1e-6;
+/// Seconds of a copy of a factor beside its bytes.
+const COPY: f64 = 3.1e-6;
 
 /// Bytes a second of a copy of a factor, relative to memory, and of sums through the second cache.
-const COPIED: f64 = 0.6;
-const CACHED: f64 = 1.2;
+const COPIED: f64 = 0.63;
+const CACHED: f64 = 1.06;
 
 impl CudaWay {
     /// Returns the slice of a product that is not cut.
@@ -50,13 +54,17 @@ impl CudaWay {
 
     /// Returns the name of the variant, where `tiles` is that of the tile engine.
     pub(super) fn variant(&self, tiles: &'static str) -> &'static str {
-        if matches!(self.engine, CudaEngine::Warpgroups(_)) { wgmma::VARIANT.name } else { tiles }
+        match self.engine {
+            CudaEngine::Tiles(_) => tiles,
+            CudaEngine::Warpgroups(_) => wgmma::VARIANT.name,
+            CudaEngine::Narrow(_) => narrow::VARIANT.name,
+        }
     }
 }
 
 /// Returns the steps of k in each slice, at most `asked` slices.
-fn slice_steps(k: usize, tile_k: u32, asked: usize) -> usize {
-    k.div_ceil(tile_k as usize).div_ceil(asked.max(1)).max(1)
+fn slice_steps(k: usize, tile_k: usize, asked: usize) -> usize {
+    k.div_ceil(tile_k).div_ceil(asked.max(1)).max(1)
 }
 
 /// What the ways of a product have in common.
@@ -69,10 +77,10 @@ struct Common<'a> {
 
 impl Common<'_> {
     /// Returns the numbers of slices to try, as steps of each slice and slices.
-    fn slicings(&self, tile_k: u32, blocks: u64) -> Vec<[usize; 2]> {
+    fn slicings(&self, tile_k: usize, blocks: u64) -> Vec<[usize; 2]> {
         let product = self.of.product;
         let k = product.inner();
-        let steps = k.div_ceil(tile_k as usize);
+        let steps = k.div_ceil(tile_k);
         let asked = product.slices.map(|n| n as usize);
         let may = k > 0 && self.factor != TileFactor::Bytes && product.batch <= u16::MAX.into();
         let candidates: &[usize] = match &asked {
@@ -112,7 +120,7 @@ impl Common<'_> {
         let rows = if which == 0 { self.work.m } else { self.work.n };
         let products = if self.of.layouts[which].stride == 0 { 1 } else { self.work.products };
         let bytes = 2.0 * (self.factor.size() * rows * self.work.k * products) as f64;
-        LAUNCH + bytes / (COPIED * tile::bandwidth(self.profile))
+        COPY + bytes / (COPIED * tile::bandwidth(self.profile))
     }
 
     /// Returns whether a factor can be copied.
@@ -130,17 +138,17 @@ impl Common<'_> {
                 continue;
             }
             let [a, b] =
-                [0, 1].map(|i| if packs[i] { of.packed_lines(factor) } else { of.lines(i, factor) });
+                [0, 1].map(|i| if packs[i] { of.packed_lines(i, factor) } else { of.lines(i, factor) });
             let copying: f64 = (0..2).filter(|i| packs[*i]).map(|i| self.copying(i)).sum();
             for row in rows.iter().filter(|row| row.tiling.wrong(factor, a, b, self.profile).is_none()) {
-                let tile_k = row.tiling.tile[2];
+                let tile_k = row.tiling.tile[2] as usize;
                 let blocks = row.tiling.blocks(self.work.m, self.work.n) * self.work.products as u64;
                 for [steps, slices] in self.slicings(tile_k, blocks) {
                     let seconds = row.seconds(&self.work, [steps, slices], factor, [a, b], self.profile)
                         + self.adding(slices)
                         + copying;
                     let engine = CudaEngine::Tiles(*row);
-                    ways.push(CudaWay { engine, slices, slice_k: steps * tile_k as usize, packs, seconds });
+                    ways.push(CudaWay { engine, slices, slice_k: steps * tile_k, packs, seconds });
                 }
             }
         }
@@ -154,25 +162,37 @@ impl Common<'_> {
         }
         let copies = (0..2).filter(|which| of.product.has_product() && wgmma::packs(of, factor, *which));
         let copying: f64 = copies.map(|which| self.copying(which)).sum();
+        let apart = (0..2).any(|which| {
+            let row = of.layouts[which].at.ld * factor.size();
+            !wgmma::packs(of, factor, which) && !row.is_multiple_of(32)
+        });
         let mut ways = Vec::new();
-        for tiling in WgmmaTiling::all(factor).iter().filter(|t| of.product.tile.is_none_or(|tile| t.is(factor, tile))) {
-            let tile_k = WgmmaTiling::tile_k(factor);
+        for tiling in
+            WgmmaTiling::all(factor).iter().filter(|t| of.product.tile.is_none_or(|tile| t.is(factor, tile)))
+        {
+            let tile_k = WgmmaTiling::tile_k(factor) as usize;
             let blocks = tiling.tiles(of.product);
             for [steps, slices] in self.slicings(tile_k, blocks) {
-                let seconds = tiling.seconds(&self.work, [steps, slices], factor, self.profile)
+                let seconds = tiling.seconds(&self.work, [steps, slices], (factor, apart), self.profile)
                     + self.adding(slices)
                     + copying;
                 let engine = CudaEngine::Warpgroups(tiling.clone());
-                ways.push(CudaWay {
-                    engine,
-                    slices,
-                    slice_k: steps * tile_k as usize,
-                    packs: [false; 2],
-                    seconds,
-                });
+                let (slice_k, packs) = (steps * tile_k, [false; 2]);
+                ways.push(CudaWay { engine, slices, slice_k, packs, seconds });
             }
         }
         ways
+    }
+
+    fn narrow(&self) -> Vec<CudaWay> {
+        let Some(tiling) = NarrowTiling::of(self.of, self.factor) else { return Vec::new() };
+        let slicings = self.slicings(tiling.step(), tiling.blocks(&self.work));
+        let way = |[steps, slices]: [usize; 2]| {
+            let seconds = tiling.seconds(&self.work, [steps, slices], self.profile) + self.adding(slices);
+            let (engine, slice_k) = (CudaEngine::Narrow(tiling), steps * tiling.step());
+            CudaWay { engine, slices, slice_k, packs: [false; 2], seconds }
+        };
+        slicings.into_iter().map(way).collect()
     }
 }
 
@@ -187,11 +207,14 @@ pub(super) fn fastest(
     let work = of.work(factor);
     let common = Common { of, factor, profile, work };
     let mut ways = Vec::new();
-    if variant != wgmma::VARIANT.name {
+    if ![wgmma::VARIANT.name, narrow::VARIANT.name].contains(&variant) {
         ways.extend(common.tiles(rows));
     }
     if variant == "auto" || variant == wgmma::VARIANT.name {
         ways.extend(common.warpgroups());
+    }
+    if variant == "auto" || variant == narrow::VARIANT.name {
+        ways.extend(common.narrow());
     }
     ways.into_iter().min_by(|x, y| x.seconds.total_cmp(&y.seconds))
 }

@@ -28,7 +28,7 @@ const THREADS: u32 = 384;
 /// Bytes of shared memory to write out sums: 16 rows of 40 floats for each of eight warps.
 const OUTPUT_BYTES: u32 = 8 * 16 * 40 * 4;
 /// Seconds until the first tile's products begin.
-const BEGUN: f64 = 2.5e-6;
+const BEGUN: f64 = 3.2e-6;
 /// Side of the square that one block copies.
 const PACKED: usize = 64;
 
@@ -41,18 +41,22 @@ pub(super) struct WgmmaTiling {
     rate: f64,
 }
 
-const NARROW: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 6, rate: 600.0 };
-const WIDE: WgmmaTiling = WgmmaTiling { tile_n: 256, stages: 4, rate: 720.0 };
+const NARROWEST: WgmmaTiling = WgmmaTiling { tile_n: 64, stages: 8, rate: 559.0 };
+const NARROW: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 6, rate: 607.0 };
+const WIDE: WgmmaTiling = WgmmaTiling { tile_n: 256, stages: 4, rate: 733.0 };
 /// Of split factors: three products of tf32.
 const SPLIT: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 3, rate: 600.0 };
 
 /// Seconds of a tile beside its products: the first loads of a block, or its stores.
-const TILE_END: f64 = 1.0e-6;
+const TILE_END: f64 = 0.5e-6;
+
+/// How much slower tiles are from rows that are no multiple of 32 bytes apart: 3000 cubed takes 159 us, 2048 cubed 27.
+const APART: f64 = 1.4;
 
 impl WgmmaTiling {
     /// Lists the tilings of a type of factors.
     pub(super) fn all(factor: TileFactor) -> &'static [Self] {
-        if factor == TileFactor::Split { &[SPLIT] } else { &[NARROW, WIDE] }
+        if factor == TileFactor::Split { &[SPLIT] } else { &[NARROWEST, NARROW, WIDE] }
     }
 
     /// Returns the tiling of a product of bytes.
@@ -71,12 +75,13 @@ impl WgmmaTiling {
         of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64
     }
 
-    /// Predicts the seconds of a product whose k is cut into slices of so many steps.
+    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are no
+    /// multiple of 32 bytes apart.
     pub(super) fn seconds(
         &self,
         work: &TileWork,
         [steps, slices]: [usize; 2],
-        factor: TileFactor,
+        (factor, apart): (TileFactor, bool),
         profile: &CudaProfile,
     ) -> f64 {
         let of = |extent: usize, side: u32| extent.div_ceil(side as usize) as f64;
@@ -90,7 +95,7 @@ impl WgmmaTiling {
         };
         let tile = f64::from(TILE_M * self.tile_n * Self::tile_k(factor));
         let rate = self.rate * 1e12 * tile::relative_rate(profile) / processors;
-        let step = 2.0 * tile * slower / rate;
+        let step = 2.0 * tile * slower * if apart { APART } else { 1.0 } / rate;
         let summed = waves * (steps as f64 * step + TILE_END);
         BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)))
     }
@@ -129,7 +134,7 @@ pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
     }
     // Copies use the second and third dimension of a grid.
     let max = usize::from(u16::MAX);
-    if product.m.max(product.n).div_ceil(PACKED) > max || product.batch > max {
+    if product.m.max(product.n).max(product.k).div_ceil(PACKED) > max || product.batch > max {
         return Some(format!("it copies factors of at most {} rows, and {max} products", max * PACKED));
     }
     None
@@ -241,25 +246,22 @@ fn fetch(
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
     }
 
-    let Packed { copy, low, ld } = pack(of, program, factor, which, rows);
+    // Factors of 16 bits are read in either order.
+    let major = !lines.along_k && size == 2;
+    let Packed { copy, low, at } = pack(of, program, factor, which, [rows, k], !major);
     let why = match factor {
         TileFactor::Split => "is split",
-        _ if lines.along_k || size == 2 => "is copied into rows of whole 16-byte chunks",
+        _ if lines.along_k || major => "is copied into rows of whole 16-byte chunks",
         _ => "is transposed",
     };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
+    let tile_k = WgmmaTiling::tile_k(factor);
+    let side = if major { [64, tile_k, 1] } else { [tile_k, tile, 1] };
     let maps = [copy, low].map(|area| {
-        let strides = [ld * size, ld * rows * size];
-        boxes(
-            ArgMemory::Scratch(area),
-            dtype,
-            false,
-            [k, rows, products],
-            strides,
-            [WgmmaTiling::tile_k(factor), tile, 1],
-        )
+        let strides = [at.ld * size, at.ld * at.rows * size];
+        boxes(ArgMemory::Scratch(area), dtype, false, [at.cols, at.rows, products], strides, side)
     });
-    Fetch { maps, major: false, each: u32::from(products > 1) }
+    Fetch { maps, major, each: u32::from(products > 1) }
 }
 
 /// A factor copied to scratch.
@@ -267,50 +269,56 @@ struct Packed {
     copy: usize,
     /// Its low part, if it is split.
     low: usize,
-    /// Elements from one row of op(A), or column of op(B), to the next.
-    ld: usize,
+    at: DenseLayout,
 }
 
-/// Copies a factor into rows of whole 16-byte chunks along k. Returns where it is then, and its layout.
+/// Copies a factor into rows of whole 16-byte chunks: `along_k`, or in the order that it has. Returns where it is then,
+/// and its layout.
 pub(super) fn packed(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
     which: usize,
-    rows: usize,
+    along_k: bool,
 ) -> (ArgMemory, BatchLayout) {
+    let rows = if which == 0 { of.product.m } else { of.product.n };
     // The tile engine splits elements itself.
     let factor = if factor == TileFactor::Split { TileFactor::Single } else { factor };
-    let Packed { copy, ld, .. } = pack(of, program, factor, which, rows);
-    let at = DenseLayout { rows, cols: of.product.k, ld };
-    let stride = if of.layouts[which].stride == 0 { 0 } else { rows * ld };
-    (ArgMemory::Scratch(copy), BatchLayout { at, span: rows * ld, stride })
+    let Packed { copy, at, .. } = pack(of, program, factor, which, [rows, of.product.k], along_k);
+    let span = at.rows * at.ld;
+    let stride = if of.layouts[which].stride == 0 { 0 } else { span };
+    (ArgMemory::Scratch(copy), BatchLayout { at, span, stride })
 }
 
-/// Copies a factor into rows of whole 16-byte chunks along k.
+/// Lines of at least this many elements start at multiples of 128 bytes in a copy, where loads are faster.
+const LONG_LINE: usize = 512;
+
+/// Copies a factor of `rows` rows of the result into rows of whole 16-byte chunks.
 fn pack(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
     which: usize,
-    rows: usize,
+    [rows, k]: [usize; 2],
+    along_k: bool,
 ) -> Packed {
     let BatchLayout { at, stride, .. } = of.layouts[which];
-    let (k, size, lines) = (of.product.inner(), factor.size(), of.lines(which, factor));
+    let (size, lines) = (factor.size(), of.lines(which, factor));
     let products = if stride == 0 { 1 } else { of.product.batch };
-    let ld = k.next_multiple_of(16 / size);
+    let [count, length] = if along_k || lines.along_k { [rows, k] } else { [k, rows] };
+    let ld = length.next_multiple_of(if length < LONG_LINE { 16 } else { 128 } / size);
     // Overlapping products may exceed the memory.
-    let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
+    let bytes = [products, count, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
     let copy = program.scratch(bytes);
     let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
     let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
-    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
+    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(along_k && !lines.along_k)));
     let mut args = vec![Arg::from(of.memory[which]), Arg::Scratch(copy), Arg::Scratch(low)];
-    args.extend([rows, k].map(|x| Arg::U32(x as u32)));
+    args.extend([count, length].map(|x| Arg::U32(x as u32)));
     args.extend([at.ld, stride, ld].map(|x| Arg::U64(x as u64)));
-    let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
+    let grid = [length.div_ceil(PACKED), count.div_ceil(PACKED), products].map(|x| x as u32);
     program.launches.push(Launch::new(kernel, grid, 256, args));
-    Packed { copy, low, ld }
+    Packed { copy, low, at: DenseLayout { rows: count, cols: length, ld } }
 }
 
 fn boxes(
