@@ -225,7 +225,8 @@ fn swept_on_cuda(options: &Options) -> Result<Vec<Value>> {
     let drawn = drawn(&profile, options, &kinds);
     let measured = on_cuda::measure(&cuda, &profile, &drawn, options.tiles)?;
     let [major, minor] = cuda.profile().driver;
-    let on = [&cuda.profile().id(), &cuda.profile().name, &format!("CUDA {major}.{minor}")];
+    let adapter = format!("{}, by CUDA", cuda.profile().name);
+    let on = [&cuda.profile().id(), &adapter, &format!("CUDA {major}.{minor}")];
     let rows = drawn.iter().zip(&measured).filter(|(_, measured)| !measured.is_empty());
     Ok(rows.map(|((kind, drawn), measured)| row(kind, drawn, measured, on, options.all)).collect())
 }

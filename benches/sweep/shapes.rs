@@ -362,7 +362,7 @@ fn decode(random: &mut Random, _: f64, _: usize) -> Drawn {
     let g = random.of(&[1, 2, 4, 8]);
     let h = g * random.of(&[1, 4, 4, 8]);
     let (b, t) = (random.of(&[1, 1, 4, 8, 16, 32, 64]), random.of(&[1, 1, 1, 2, 4]));
-    let most = (1 << 30) / (4 * b * g * d);
+    let most = (1 << 26) / (b * g * d);
     let s = random.size(128, most.min(1 << 17));
     let kv: &[usize] = &[b, g, s, d];
     let inputs: [(&[usize], _); 3] = [(&[b, h, t, d], "f16"), (kv, "f16"), (kv, "f16")];

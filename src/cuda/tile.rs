@@ -383,7 +383,7 @@ pub(super) fn relative_rate(profile: &CudaProfile) -> f64 {
 pub(super) const REACHED: f64 = 0.865;
 
 /// Bytes that a multiprocessor of an H100 loads in a second through the second cache, with all in flight that fits.
-const LOADED: f64 = 50e9;
+pub(super) const LOADED: f64 = 50e9;
 
 /// Seconds until a kernel's first sums begin, and of each wave's first loads and last stores.
 const BEGUN: f64 = 2.6e-6;

@@ -97,7 +97,9 @@ impl WgmmaTiling {
         let rate = self.rate * 1e12 * tile::relative_rate(profile) / processors;
         let step = 2.0 * tile * slower * if apart { APART } else { 1.0 } / rate;
         let summed = waves * (steps as f64 * step + TILE_END);
-        BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)))
+        // Few multiprocessors do not reach the memory's bandwidth.
+        let few = tiles.min(processors) * tile::LOADED;
+        BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)).min(few))
     }
 
     fn describe(&self, factor: TileFactor) -> String {
@@ -361,8 +363,8 @@ mod tests {
         };
         let h100 = CudaProfile::h100();
         assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
-        assert_eq!(variant(512, 512, 4096, &h100), "mma");
-        assert_eq!(variant(4096, 4096, 0, &h100), "mma");
+        assert_eq!(variant(512, 512, 4096, &h100), "wgmma");
+        assert_eq!(variant(64, 64, 64, &h100), "mma");
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
         let asked = Gemm::new(4096, 4096, 4096).tile(ProductTile { m: 128, n: 128, k: 32 });
@@ -389,6 +391,7 @@ mod tests {
             let gemm = Gemm::new(256, 256, 256)
                 .when(trans_b, |op| op.trans_b())
                 .precision(precision)
+                .slices(1)
                 .variant("wgmma");
             let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
             program.check(&h100).unwrap();
@@ -406,6 +409,7 @@ mod tests {
         program.check(&CudaProfile::h100()).unwrap();
         let maps = maps(&program);
         assert_eq!((maps[0].dims[2], maps[1].dims[2]), (7, 1));
-        assert_eq!(program.launches[0].grid, [7, 1, 1]);
+        // Seven products of 128 x 256, in tiles of 128 x 64.
+        assert_eq!(program.launches[0].grid, [28, 1, 1]);
     }
 }
