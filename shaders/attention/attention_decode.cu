@@ -232,8 +232,8 @@ attention_decode(const Factor *q, const unsigned char *k, const unsigned char *v
                 for (int f = 0; f < 2; f++) multiply(*reinterpret_cast<Sums *>(sums[i][f]), a, b[f]);
             }
         } else {
-            // Some rows do not see some keys, whose values may be infinite or NaN: 0 times these is NaN. So each value is
-            // added only where it is seen.
+            // Some rows do not see some keys, whose values may be infinite or NaN, and 0 times these is NaN: each value
+            // is added only where it is seen.
 #pragma unroll 1
             for (int j = 0; j < KEYS; j++) {
                 float weight[2];

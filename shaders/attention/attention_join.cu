@@ -1,5 +1,5 @@
-// Joins the parts of each row that attention_decode.cu wrote: rescales them to the largest score, adds them, and divides.
-// A block takes a row; each of COLUMNS threads takes four elements, and teams of them every so many parts.
+// Joins the parts of each row that attention_decode.cu wrote: rescales them to the largest score, adds them, and
+// divides. A block takes a row; each of COLUMNS threads takes four elements, and teams of them every so many parts.
 #define THREADS 128
 #include "cuda/numbers.cuh"
 

@@ -1,5 +1,5 @@
-// Rows of keys and values in shared memory, as operands of mma: in f16 or bf16 like the queries, or in signed bytes with
-// a scale for each row (CACHE_S8). Four neighbouring elements of a row become two words of two.
+// Rows of keys and values in shared memory, as operands of mma: in f16 or bf16 like the queries, or in signed bytes
+// with a scale for each row (CACHE_S8). Four neighbouring elements of a row become two words of two.
 #pragma once
 
 #include "cuda/numbers.cuh"
@@ -10,7 +10,8 @@ typedef signed char Stored;
 typedef Factor Stored;
 #endif
 
-// Bytes from row to row, so that the eight rows of a fragment of keys, and two by two those of values, hit no bank twice.
+// Bytes from row to row, so that the eight rows of a fragment of keys, and two by two those of values, hit no bank
+// twice.
 #define KEY_PITCH (HEAD * (int)sizeof(Stored) + (sizeof(Stored) == 1 ? 16 : 32))
 #define VALUE_PITCH (HEAD * (int)sizeof(Stored) + 16)
 

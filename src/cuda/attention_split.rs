@@ -28,8 +28,8 @@ const JOINERS: u32 = 128;
 const ROUND_ALONE: f64 = 0.55e-6;
 const BLOCK: f64 = 1.5e-6;
 const JOIN: f64 = 2.5e-6;
-/// Seconds of a round some of whose keys only some queries see, beside the round's own: 97 causal queries of 97 keys take
-/// 20 us, by `wgmma` 7 us.
+/// Seconds of a round some of whose keys only some queries see, beside the round's own: 97 causal queries of 97 keys
+/// take 20 us, by `wgmma` 7 us.
 const CAREFUL: f64 = 5.0e-6;
 /// Bytes that a multiprocessor of an H100 loads in a second while others load little.
 const LOADED: f64 = 40e9;

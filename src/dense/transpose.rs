@@ -84,8 +84,8 @@ const PACKED_SIDE: usize = 64;
 const LOADED: f64 = 22.5;
 const SECTOR: f64 = 32.0;
 
-/// Seconds that tiles take beside those of `naive`, and the bytes whose time an element takes at least: of words, and of
-/// packed elements.
+/// Seconds that tiles take beside those of `naive`, and the bytes whose time an element takes at least: of words, and
+/// of packed elements.
 const TILED_START: f64 = 0.8e-6;
 const TILED_LEAST: f64 = 5.0;
 const PACKED_START: f64 = 2.5e-6;
@@ -150,8 +150,8 @@ impl Transpose {
         }
     }
 
-    /// Predicts the seconds of `naive` and `tiled`, less those of a dispatch. 45 shapes by chance of all types on an H100
-    /// (Vulkan, driver 580.159.04): the choice takes 1.002 of the faster one's time on average, at most 1.07.
+    /// Predicts the seconds of `naive` and `tiled`, less those of a dispatch. 45 shapes by chance of all types on an
+    /// H100 (Vulkan, driver 580.159.04): the choice takes 1.002 of the faster one's time on average, at most 1.07.
     fn seconds(&self, dtype: DType, rates: &Rates) -> [f64; 2] {
         let Self { batch, m, n, .. } = *self;
         let (size, elements) = (dtype.size() as f64, (batch * m * n) as f64);

@@ -75,8 +75,8 @@ impl WgmmaTiling {
         of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64
     }
 
-    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are no
-    /// multiple of 32 bytes apart.
+    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are
+    /// no multiple of 32 bytes apart.
     pub(super) fn seconds(
         &self,
         work: &TileWork,
