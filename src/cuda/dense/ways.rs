@@ -72,14 +72,14 @@ fn slice_steps(k: usize, tile_k: usize, asked: usize) -> usize {
 }
 
 /// What the ways of a product have in common.
-struct Common<'a> {
+struct CudaWays<'a> {
     of: &'a CudaProduct<'a>,
     factor: TileFactor,
     profile: &'a CudaProfile,
     work: TileWork,
 }
 
-impl Common<'_> {
+impl CudaWays<'_> {
     /// Returns the numbers of slices to try, as steps of each slice and slices.
     fn slicings(&self, tile_k: usize, blocks: u64) -> Vec<[usize; 2]> {
         let product = self.of.product;
@@ -218,7 +218,7 @@ pub(super) fn fastest(
     profile: &CudaProfile,
 ) -> Option<CudaWay> {
     let work = of.work(factor);
-    let common = Common { of, factor, profile, work };
+    let common = CudaWays { of, factor, profile, work };
     let mut ways = Vec::new();
     if ![wgmma::VARIANT.name, narrow::VARIANT.name].contains(&variant) {
         ways.extend(common.tiles(rows));
