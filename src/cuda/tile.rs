@@ -293,8 +293,8 @@ const TURING: &[TileRow] = &[
 ];
 
 /// f16 and bf16. The rates, and the seconds below, are those with which [`TileRow::seconds`] best predicts 1,100 times
-/// of 40 products by these tiles and slices on an H100 (driver 580): the way that it picks takes 1.00 of the fastest
-/// way's time on average, at most 1.04. Measured with `mma`, TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed. Row 1:
+/// of 40 products by these tiles and slices on an H100 (driver 580): the way that it picks takes 1.01 of the fastest
+/// way's time on average, at most 1.13. Measured with `mma`, TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed. Row 1:
 /// 19, 96, 357, 415, 389. Row 2: 19, 95, 348, 385, 390. Row 3: 25, 127, 274, 312, 332. Row 4: 33, 153, 195, 218, 229.
 /// Row 5: 43, 130, 151, 168, 176. With `wmma` rows 1 and 2 reach 18, 88, 338, 337, 380 and 18, 90, 349, 390, 375. With
 /// TILE_K = 32 row 1 reaches 323 at 4096 cubed.

@@ -364,7 +364,6 @@ mod tests {
         let h100 = CudaProfile::h100();
         assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
         assert_eq!(variant(512, 512, 4096, &h100), "wgmma");
-        assert_eq!(variant(64, 64, 64, &h100), "mma");
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
         let asked = Gemm::new(4096, 4096, 4096).tile(ProductTile { m: 128, n: 128, k: 32 });
