@@ -9,6 +9,7 @@
 //! - `--given FILE` measures the shapes of a list instead
 //! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
 //! - `--picture FILE.svg`: regret over size
+//! - `--cuda on` sweeps products and attention of f16 by CUDA
 //! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
 //!   of eight, so that few kernels are compiled
 
@@ -16,6 +17,9 @@
 mod candidates;
 #[path = "sweep/catalogue.rs"]
 mod catalogue;
+#[cfg(feature = "cuda")]
+#[path = "sweep/on_cuda.rs"]
+mod on_cuda;
 #[path = "sweep/picture.rs"]
 mod picture;
 #[path = "sweep/shapes.rs"]
@@ -46,6 +50,7 @@ struct Options {
     merge: Option<String>,
     all: bool,
     plain: bool,
+    cuda: bool,
 }
 
 impl Options {
@@ -64,6 +69,7 @@ impl Options {
             merge: None,
             all: false,
             plain: false,
+            cuda: false,
         };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
@@ -87,6 +93,7 @@ impl Options {
                 "--list" => options.list = Some(value),
                 "--picture" => options.picture = Some(value),
                 "--all" => options.all = value != "off",
+                "--cuda" => options.cuda = value != "off",
                 "--plain" => options.plain = value != "off",
                 "--merge" => options.merge = Some(value),
                 _ => return Err(format!("unknown option {arg}")),
@@ -110,6 +117,8 @@ fn main() -> Result<()> {
     };
     let rows = match &options.merge {
         Some(path) => merged(&read(options.json.as_deref().unwrap_or(path)), &read(path)),
+        #[cfg(feature = "cuda")]
+        None if options.cuda => swept_on_cuda(&options)?,
         None => {
             let named = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
             let adapter = if named.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(named) };
@@ -184,11 +193,13 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
         let left = limit.saturating_sub(start.elapsed());
         match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
             Ok(measured) if !measured.is_empty() => {
-                let mut row = row(kind, &drawn, &measured, &profile);
-                if options.all {
-                    row["all"] = measured.iter().map(|m| json!([m.name, m.seconds])).collect();
-                }
-                rows.push(row);
+                rows.push(row(
+                    kind,
+                    &drawn,
+                    &measured,
+                    [&profile.id(), &profile.name, &profile.driver],
+                    options.all,
+                ));
             }
             Ok(_) => {}
             Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),
@@ -197,20 +208,53 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-fn row(kind: &Kind, drawn: &Drawn, measured: &[Measured], profile: &DeviceProfile) -> Value {
+/// The shapes of products and attention of f16 on the first CUDA device.
+#[cfg(feature = "cuda")]
+fn swept_on_cuda(options: &Options) -> Result<Vec<Value>> {
+    let cuda = match tilework::cuda::CudaGpu::new() {
+        Ok(cuda) => cuda,
+        Err(e) => {
+            println!("skipped: {e}");
+            return Ok(Vec::new());
+        }
+    };
+    // Shapes for a card; nothing is planned for it.
+    let profile = DeviceProfile::h100();
+    let kinds = shapes::KINDS.iter().copied().filter(|kind| kind.dtype == "f16");
+    let kinds: Vec<_> = kinds.chain([shapes::DECODE]).collect();
+    let drawn = drawn(&profile, options, &kinds);
+    let measured = on_cuda::measure(&cuda, &profile, &drawn, options.tiles)?;
+    let [major, minor] = cuda.profile().driver;
+    let adapter = format!("{}, by CUDA", cuda.profile().name);
+    let on = [&cuda.profile().id(), &adapter, &format!("CUDA {major}.{minor}")];
+    let rows = drawn.iter().zip(&measured).filter(|(_, measured)| !measured.is_empty());
+    Ok(rows.map(|((kind, drawn), measured)| row(kind, drawn, measured, on, options.all)).collect())
+}
+
+fn row(
+    kind: &Kind,
+    drawn: &Drawn,
+    measured: &[Measured],
+    [backend, adapter, driver]: [&String; 3],
+    all: bool,
+) -> Value {
     let auto = &measured[0];
     let accurate = measured.iter().filter(|m| m.accurate);
     let best = accurate.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or(auto);
     let date = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
-    json!({
+    let mut row = json!({
         "op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "work": drawn.work,
         "shape": {"op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "inputs": drawn.inputs,
             "supplied": drawn.supplied, "options": drawn.options, "matrix": drawn.matrix, "work": drawn.work},
         "seconds": auto.seconds, "variant": auto.name, "why": auto.why,
         "best_seconds": best.seconds, "best": best.name, "regret": auto.seconds / best.seconds,
-        "backend": profile.id(), "adapter": profile.name, "driver": profile.driver,
+        "backend": backend, "adapter": adapter, "driver": driver,
         "date": date.split('T').next(), "version": env!("CARGO_PKG_VERSION"),
-    })
+    });
+    if all {
+        row["all"] = measured.iter().map(|m| json!([m.name, m.seconds])).collect();
+    }
+    row
 }
 
 /// The rows with the peers' times of the same shapes.

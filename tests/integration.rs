@@ -35,6 +35,7 @@ mod conv {
 #[cfg(feature = "cuda")]
 mod cuda {
     mod attention;
+    mod attention_split;
     mod conv;
     mod gemm;
     mod gemm_int8;

@@ -114,7 +114,7 @@ pub(crate) fn measure(
 }
 
 /// The op on arrays without contents, or on the sparse matrix.
-fn call(
+pub(crate) fn call(
     profile: &DeviceProfile,
     op: &'static Operation,
     drawn: &Drawn,

@@ -356,6 +356,22 @@ fn attention(random: &mut Random, part: f64, dtype: &'static str) -> Drawn {
     Drawn::new(&inputs, b * h * t * s * d).flag("causal", random.flip())
 }
 
+/// One query or a few of each of several sequences, as decoding has them.
+fn decode(random: &mut Random, _: f64, _: usize) -> Drawn {
+    let d = random.of(&[64, 80, 128, 128]);
+    let g = random.of(&[1, 2, 4, 8]);
+    let h = g * random.of(&[1, 4, 4, 8]);
+    let (b, t) = (random.of(&[1, 1, 4, 8, 16, 32, 64]), random.of(&[1, 1, 1, 2, 4]));
+    let most = (1 << 26) / (b * g * d);
+    let s = random.size(128, most.min(1 << 17));
+    let kv: &[usize] = &[b, g, s, d];
+    let inputs: [(&[usize], _); 3] = [(&[b, h, t, d], "f16"), (kv, "f16"), (kv, "f16")];
+    Drawn::new(&inputs, b * h * t * s * d)
+}
+
+/// Drawn on CUDA only.
+pub(crate) const DECODE: Kind = Kind { op: "attention", dtype: "f16", draw: Some(decode) };
+
 /// The ops and types with a list of their own, which `benches/peers/sweep.py` knows too.
 pub(crate) const KINDS: &[Kind] = &[
     Kind { op: "gemm", dtype: "f32", draw: Some(|r, part, i| gemm(r, part, i, "f32")) },

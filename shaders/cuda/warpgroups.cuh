@@ -32,9 +32,12 @@
 #if TILE_N == 256
 #define SUMS 128
 #define COLUMNS "m64n256"
-#else
+#elif TILE_N == 128
 #define SUMS 64
 #define COLUMNS "m64n128"
+#else
+#define SUMS 32
+#define COLUMNS "m64n64"
 #endif
 #if FACTOR_TF32
 #define SHAPE COLUMNS "k8.f32.tf32.tf32"
@@ -73,14 +76,22 @@ struct Tile {
     int row, col, product;
 };
 
+// Products may be cut into `slices` of k, which are products of their own in C.
 struct Walk {
-    int tiles_m, tiles_n, count;
+    int tiles_m, tiles_n, count, steps, slices, slice_steps;
 
-    __device__ Walk(int m, int n, int products) {
+    __device__ Walk(int m, int n, int k, int products, int slices, int slice_k) : slices(slices) {
         tiles_m = (m + TILE_M - 1) / TILE_M;
         tiles_n = (n + TILE_N - 1) / TILE_N;
-        count = tiles_m * tiles_n * products;
+        count = tiles_m * tiles_n * products * slices;
+        steps = (k + TILE_K - 1) / TILE_K;
+        slice_steps = (slice_k + TILE_K - 1) / TILE_K;
     }
+
+    // The first step of a tile's slice.
+    __device__ int first_step(const Tile &at) const { return at.product % slices * slice_steps; }
+
+    __device__ int steps_of(const Tile &at) const { return min(steps - first_step(at), slice_steps); }
 
     __device__ Tile tile(int index) const {
         const int product = index / (tiles_m * tiles_n);
@@ -93,15 +104,16 @@ struct Walk {
 };
 
 // The work of one thread: loads tiles of the factors into the stages as these become free.
-__device__ void fetch(const Walk &walk, int steps, unsigned stages, unsigned full, unsigned empty, const TensorMap *const *a,
+__device__ void fetch(const Walk &walk, unsigned stages, unsigned full, unsigned empty, const TensorMap *const *a,
                       const TensorMap *const *b, int each_a, int each_b) {
     Ring<STAGES> ring;
     for (int index = blockIdx.x; index < walk.count; index += gridDim.x) {
         const Tile at = walk.tile(index);
-        const int product_a = at.product * each_a, product_b = at.product * each_b;
+        const int product = at.product / walk.slices, first = walk.first_step(at), steps = walk.steps_of(at);
+        const int product_a = product * each_a, product_b = product * each_b;
         for (int step = 0; step < steps; step++, ring.advance()) {
             const unsigned barrier = full + 8 * ring.stage;
-            const int k = step * TILE_K;
+            const int k = (first + step) * TILE_K;
             unsigned to = stages + ring.stage * STAGE_BYTES;
             barrier_wait(empty + 8 * ring.stage, ring.parity ^ 1);
             barrier_expect(barrier, STAGE_BYTES);
@@ -189,6 +201,7 @@ struct Products {
     unsigned each_a, each_b, products, m, n, k;
     Element *c;
     unsigned long long ldc, stride_c;
+    unsigned slices, slice_k;
 
     __device__ __forceinline__ void run(const TensorMap *const *a, const TensorMap *const *b, const Epilogue &end) const {
         extern __shared__ __align__(1024) unsigned char shared[];
@@ -203,12 +216,11 @@ struct Products {
         }
         __syncthreads();
 
-        const Walk walk(m, n, products);
-        const int steps = (k + TILE_K - 1) / TILE_K;
+        const Walk walk(m, n, k, products, slices, slice_k);
         if (threadIdx.x >= 128 * CONSUMERS) {
             fewer_registers<40>();
             if (threadIdx.x == 128 * CONSUMERS) {
-                fetch(walk, steps, stages, full, empty, a, b, each_a, each_b);
+                fetch(walk, stages, full, empty, a, b, each_a, each_b);
             }
             return;
         }
@@ -218,7 +230,7 @@ struct Products {
         Ring<STAGES> ring;
         for (int index = blockIdx.x; index < walk.count; index += gridDim.x) {
             Sum sums[SUMS];
-            multiply_tile(sums, ring, steps, stages, full, empty);
+            multiply_tile(sums, ring, walk.steps_of(walk.tile(index)), stages, full, empty);
             finish(walk.tile(index), sums, own, end);
         }
     }

@@ -1,10 +1,9 @@
-// Copies a factor of a matrix product into rows of whole lines along the inner extent, as the copy engine and
-// tensor cores need it; for a transposed factor, or rows that start anywhere. FACTOR_TF32: rounded, with SPLIT also
-// the remainder.
-// A block of 256 copies 64 x 64 elements; TRANSPOSE where the inner extent is not innermost in memory.
+// Copies a factor of a matrix product into rows of whole lines, as the copy engine and tensor cores need it; for a
+// transposed factor, or rows that start anywhere. FACTOR_TF32: rounded, with SPLIT also the remainder.
+// A block of 256 copies 64 x 64 elements; TRANSPOSE where rows of the copy are columns in memory.
 #include "cuda/numbers.cuh"
 
-#if FACTOR_TF32
+#if FACTOR_TF32 || FACTOR_F32
 typedef float Factor;
 #elif FACTOR_S8
 typedef unsigned char Factor;
@@ -43,9 +42,27 @@ extern "C" __global__ void __launch_bounds__(256) gemm_pack(
 #pragma unroll 16
     for (int i = y; i < 64; i += 4)
         if (row + i < rows && col + x < inner) put(tile[x][i], to, low, (row + i) * ld_to + col + x);
-#else
+#elif FACTOR_TF32 || FACTOR_F32 || FACTOR_S8
 #pragma unroll 16
     for (int i = y; i < 64; i += 4)
         if (row + i < rows && col + x < inner) put(from[(row + i) * ld + col + x], to, low, (row + i) * ld_to + col + x);
+#else
+    // Words of two elements, from the one or two words that hold them; a last element alone.
+    const int pair = threadIdx.x % 32, first = threadIdx.x / 32, at = col + 2 * pair;
+#pragma unroll 8
+    for (int i = first; i < 64; i += 8) {
+        if (row + i >= rows || at >= inner) continue;
+        const unsigned long long source = (row + i) * ld + at;
+        const Factor *const place = from + source;
+        unsigned word;
+        if (at + 1 == inner) {
+            word = *place;
+        } else if ((unsigned long long)place % 4 == 0) {
+            word = *(const unsigned *)place;
+        } else {
+            word = *place | (unsigned)place[1] << 16;
+        }
+        *(unsigned *)(to + (row + i) * ld_to + at) = word;
+    }
 #endif
 }

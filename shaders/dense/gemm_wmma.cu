@@ -10,8 +10,10 @@
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 gemm_wmma(const Factor *a, const Factor *b, const Element *bias, Element *c, unsigned long long first, unsigned m,
           unsigned n, unsigned k, unsigned long long lda, unsigned long long ldb, unsigned long long ldc,
-          unsigned long long stride_a, unsigned long long stride_b, unsigned long long stride_c, float alpha, float beta) {
-    const Matrices matrices = {a, b, c, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c};
+          unsigned long long stride_a, unsigned long long stride_b, unsigned long long stride_c,
+          unsigned slices, unsigned slice_k, float alpha, float beta) {
+    const Matrices matrices = {a, b, c, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c,
+                               slices, slice_k};
     Epilogue end;
     end.alpha = alpha;
     end.beta = beta;

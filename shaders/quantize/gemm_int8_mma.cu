@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 gemm_int8_mma(const Factor *a, const Factor *b, const float *bias, Element *c, unsigned long long first, unsigned m,
               unsigned n, unsigned k, unsigned long long lda, unsigned long long ldb, unsigned long long ldc,
               unsigned long long stride_a, unsigned long long stride_b, unsigned long long stride_c,
-              const float *row_scale, const float *column_scale) {
-    const Matrices matrices = {a, b, c, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c};
+              unsigned slices, unsigned slice_k, const float *row_scale, const float *column_scale) {
+    const Matrices matrices = {a, b, c, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c,
+                               slices, slice_k};
     matrices.tile(first + blockIdx.x, {row_scale, column_scale, bias});
 }

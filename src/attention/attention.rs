@@ -143,8 +143,13 @@ impl Paging {
 /// same on cooperative matrices, for f16 `q`, `k` and `v` of one size, a multiple of 16 up to 128, without pages
 /// ([`coop_tile`](Self::coop_tile)). `split-kv` suits few queries and many keys, as in decoding, and head and value
 /// sizes up to 256. Only `naive` takes larger values and returns scores. `auto`, the default, chooses by shape and
-/// device. On a CUDA device `q`, `k`, `v` and `output` are all f16 or all bf16, of one size, a multiple of 8 up to 256;
-/// masks, pages, lengths, caps and scores need a `Gpu`; the variants are `wgmma` and `mma`.
+/// device.
+///
+/// # On CUDA
+/// `q`, `k`, `v` and `output` are all f16 or all bf16, of one size, a multiple of 8 up to 256. The variants are `wgmma`
+/// and `mma` for many queries, and `split-kv` for few; `split-kv` also takes lengths, pages and int8 `k` and `v` of a
+/// multiple of 16 elements. It rounds decoded values to the type of `q`. Masks, caps, scores, fp8, and `k` and `v` of
+/// another float type than `q` need a `Gpu`.
 ///
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask
@@ -158,7 +163,8 @@ impl Paging {
 /// # Algorithm
 /// Vaswani et al., *Attention Is All You Need*, 2017: `shaders/attention/attention_scores.wgsl`,
 /// `attention_softmax.wgsl`, `attention_values.wgsl`. Dao, *FlashAttention-2*, 2023: `attention_flash.wgsl` and
-/// `attention_coop.wgsl`. Dao et al., *Flash-Decoding*, 2023: `attention_split.wgsl`, `attention_merge.wgsl`. Pages as
+/// `attention_coop.wgsl`. Dao et al., *Flash-Decoding*, 2023: `attention_split.wgsl`, `attention_merge.wgsl`; on
+/// CUDA `attention_decode.cu`, `attention_join.cu`. Pages as
 /// in Kwon et al., *PagedAttention*, 2023.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attention {

@@ -1,11 +1,14 @@
-//! Attention on tensor cores: [`Attention`] of f16 or bf16 with dense keys and values; full, causal or windowed.
+//! Attention on tensor cores: [`Attention`] of f16 or bf16; full, causal or windowed. `split-kv` also takes lengths,
+//! pages and int8 caches.
 
+use super::attention_split::{self, SPLIT_KV, SplitDivision};
+use super::tile::{bandwidth, relative_rate};
 use super::variant::choose;
 use super::{
     Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle,
     TensorMap,
 };
-use crate::attention::{Attention, KvType};
+use crate::attention::{Attention, KvType, Paging};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use half::{bf16, f16};
@@ -21,12 +24,16 @@ const VARIANTS: &[CudaVariant] = &[
         about: "FlashAttention by warpgroup products on Hopper, fed by the bulk copy engine; heads up to 128",
         arch: Arch::Sm90a,
     },
+    SPLIT_KV,
 ];
 
 /// The largest head size of `wgmma`.
 const WIDEST: usize = 128;
 /// Keys of a tile of `wgmma`.
 const TILE_KEYS: u32 = 128;
+/// f16 FLOP/s of `wgmma` on full multiprocessors of an H100, of `mma`, and seconds of a kernel beside its waves.
+const FLASH_RATES: [f64; 2] = [6.0e14, 2.4e14];
+const FLASH_BEGUN: f64 = 4.0e-6;
 
 impl Attention {
     /// Lists the CUDA variants.
@@ -39,9 +46,10 @@ impl Attention {
         self.check(&name)?;
         let extras = [
             (self.mask.is_some(), "a mask"),
-            (self.lengths, "a length for each sequence"),
-            (self.paging.is_some(), "a paged cache"),
-            (self.kv.is_some_and(|kv| kv.dtype() != dtype), "a key and value type other than that of q"),
+            (
+                self.kv.is_some_and(|kv| kv.dtype() != dtype && kv != KvType::Int8),
+                "a key and value type other than int8 and that of q",
+            ),
             (self.value_size != self.head_size, "a size of values other than that of keys"),
             (
                 !self.head_size.is_multiple_of(8) || self.head_size > 256,
@@ -50,7 +58,8 @@ impl Attention {
             (self.softcap.is_some(), "a softcap"),
             (self.scores.is_some(), "scores as a result"),
         ];
-        if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
+        let extra = extras.iter().find(|(asked, _)| *asked).map(|(_, what)| *what);
+        if let Some(what) = extra.or(attention_split::refused(self)) {
             return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
         }
         let max = i32::MAX as usize / 4;
@@ -61,8 +70,10 @@ impl Attention {
                  in one call"
             ));
         }
-        let mut operands = self.operands(&name, dtype, KvType::F16)?;
-        operands.iter_mut().for_each(|o| o.dtype = dtype);
+        let cached = self.kv.filter(|kv| kv.is_scaled());
+        let mut operands = self.operands(&name, dtype, cached.unwrap_or(KvType::F16))?;
+        let stored = |name| ["k", "v"].contains(&name);
+        operands.iter_mut().filter(|o| stored(o.name) && cached.is_none()).for_each(|o| o.dtype = dtype);
         let (variant, decision) =
             choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let mut program = CudaProgram::new("attention", decision);
@@ -70,6 +81,18 @@ impl Attention {
         program.operands = operands;
         if self.batch * self.heads * self.queries == 0 {
             return Ok(program);
+        }
+        if variant.name == SPLIT_KV.name {
+            attention_split::lower(self, &name, dtype, &mut program, profile)?;
+            program.check(profile).map_err(|e| e.context(&name))?;
+            return Ok(program);
+        }
+        if self.has_cache() {
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `{}` takes no lengths, pages or int8 cache; use `auto` or `split-kv`",
+                variant.name
+            ));
         }
         let (kernel, queries, launch) = match variant.name {
             "wgmma" if self.head_size > WIDEST => {
@@ -104,11 +127,47 @@ impl Attention {
 
     /// Returns the variant that suits, and why.
     fn policy(&self, profile: &CudaProfile) -> (&'static str, String) {
+        if self.has_cache() {
+            return (SPLIT_KV.name, "it takes lengths, pages and int8 caches".into());
+        }
+        let split = SplitDivision::new(self, profile).seconds;
+        let flash = self.flash_seconds(profile);
+        if split < flash {
+            let [split, flash] = [split, flash].map(|s| s * 1e6);
+            return (SPLIT_KV.name, format!("{split:.0} us predicted, {flash:.0} us with keys in one part"));
+        }
         if profile.runs(Arch::Sm90a) && self.head_size <= WIDEST {
             ("wgmma", "warpgroup products are the fastest on Hopper".into())
         } else {
             ("mma", format!("heads of {} on sm_{}{}", self.head_size, profile.compute[0], profile.compute[1]))
         }
+    }
+
+    /// Returns whether keys and values are more than dense arrays of q's type.
+    fn has_cache(&self) -> bool {
+        self.lengths || self.paging.is_some() || self.kv.is_some_and(KvType::is_scaled)
+    }
+
+    /// Predicts the seconds of `wgmma` or `mma`: waves of blocks that walk over all keys, or the memory.
+    fn flash_seconds(&self, profile: &CudaProfile) -> f64 {
+        let hopper = profile.runs(Arch::Sm90a) && self.head_size <= WIDEST;
+        let (rate, queries, resident) =
+            if hopper { (FLASH_RATES[0], 128, 1) } else { (FLASH_RATES[1], 64, 2) };
+        let processors = profile.multiprocessors as usize;
+        let blocks = (self.queries.div_ceil(queries) * self.batch * self.heads) as f64;
+        let head = self.head_size.next_multiple_of(64);
+        let keys = self.keys.next_multiple_of(TILE_KEYS as usize);
+        let rate = rate * relative_rate(profile) / (processors * resident) as f64;
+        // Causal blocks see half of the keys on average.
+        let part = if self.causal && self.queries > 1 {
+            0.5 * (2.0 - self.queries as f64 / self.keys.max(self.queries) as f64)
+        } else {
+            1.0
+        };
+        let block = 4.0 * (queries * keys * head) as f64 * part / rate;
+        let waves = (blocks / (processors * resident) as f64).ceil();
+        let bytes = (4 * self.batch * self.kv_heads * self.keys * self.head_size) as f64;
+        FLASH_BEGUN + (waves * block).max(bytes / (0.9 * bandwidth(profile)))
     }
 
     /// Returns the kernel, the queries of a block, and the launch without grid and numbers.
@@ -179,12 +238,22 @@ op!(f16, bf16);
 pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut programs = Vec::new();
     for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
-        for head in [40, 128, 256] {
+        for head in [48, 128, 256] {
             if head <= WIDEST || variant.name != "wgmma" {
                 let op = Attention::new([1, 4, 70, head], [2, 90]).variant(variant.name);
                 programs.push(CudaOp::<f16>::lower(&op, profile)?);
                 programs.push(CudaOp::<bf16>::lower(&op.causal().window(9).scale(-1.0), profile)?);
             }
+        }
+    }
+    if profile.runs(SPLIT_KV.arch) {
+        let paging = Paging { tokens: 16, pages: 9 };
+        for head in [48, 128, 256] {
+            let op = Attention::new([2, 4, 1, head], [2, 1000]).lengths();
+            programs.push(CudaOp::<f16>::lower(&op.clone().paged(paging), profile)?);
+            programs.push(CudaOp::<bf16>::lower(&op.kv(KvType::Int8), profile)?);
+            let op = Attention::new([2, 4, 3, head], [2, 1000]).kv(KvType::Int8).paged(paging);
+            programs.push(CudaOp::<f16>::lower(&op, profile)?);
         }
     }
     Ok(programs)
@@ -194,12 +263,12 @@ pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::attention::{Paging, ScoreStage};
+    use crate::attention::ScoreStage;
 
     #[test]
     fn samples_are_valid() {
         for (profile, count) in
-            [(CudaProfile::sm(75), 0), (CudaProfile::sm(80), 6), (CudaProfile::h100(), 10)]
+            [(CudaProfile::sm(75), 0), (CudaProfile::sm(80), 21), (CudaProfile::h100(), 25)]
         {
             let programs = samples(&profile).unwrap();
             assert_eq!(programs.len(), count);
@@ -212,16 +281,37 @@ mod tests {
     #[test]
     fn head_size_and_device_determine_the_variant() {
         let of = |head, profile: &CudaProfile| {
-            CudaOp::<f16>::lower(&Attention::new([2, 8, 100, head], [2, 300]), profile)
+            CudaOp::<f16>::lower(&Attention::new([2, 8, 1000, head], [2, 3000]), profile)
                 .map(|p| (p.variant(), p.launches[0].grid))
         };
-        assert_eq!(of(128, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
-        assert_eq!(of(64, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
-        assert_eq!(of(256, &CudaProfile::h100()).unwrap(), ("mma", [2, 16, 1]));
-        assert_eq!(of(64, &CudaProfile::sm(80)).unwrap(), ("mma", [2, 16, 1]));
+        assert_eq!(of(128, &CudaProfile::h100()).unwrap(), ("wgmma", [8, 16, 1]));
+        assert_eq!(of(64, &CudaProfile::h100()).unwrap(), ("wgmma", [6, 16, 1]));
+        assert_eq!(of(256, &CudaProfile::h100()).unwrap(), ("mma", [16, 16, 1]));
+        assert_eq!(of(64, &CudaProfile::sm(80)).unwrap(), ("mma", [16, 16, 1]));
         let none = Attention::new([2, 8, 0, 64], [2, 300]);
         assert!(CudaOp::<f16>::lower(&none, &CudaProfile::h100()).unwrap().launches.is_empty());
         assert_eq!(of(64, &CudaProfile::sm(75)).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn few_queries_split_the_keys_to_fill_the_device() {
+        let h100 = CudaProfile::h100();
+        let of = |op: Attention| {
+            let program = CudaOp::<f16>::lower(&op, &h100).unwrap();
+            program.check(&h100).unwrap();
+            (program.variant(), program.launches[0].grid, program.launches.len())
+        };
+        // A block for nearly each of 132 multiprocessors.
+        assert_eq!(of(Attention::new([8, 32, 1, 128], [8, 2048])), ("split-kv", [2, 64, 1], 2));
+        assert_eq!(of(Attention::new([64, 32, 1, 128], [8, 2048])).0, "split-kv");
+        let (variant, [parts, pairs, _], _) = of(Attention::new([1, 32, 1, 128], [8, 131_072]));
+        assert!(variant == "split-kv" && pairs == 8 && (16..=66).contains(&parts), "{parts}");
+        // One part needs no second kernel.
+        assert_eq!(of(Attention::new([64, 32, 1, 128], [8, 60])).2, 1);
+        assert_eq!(of(Attention::new([2, 16, 4096, 128], [16, 4096])).0, "wgmma");
+        // No more parts than the window has rounds of keys.
+        let windowed = Attention::new([1, 8, 1, 128], [1, 100_000]).causal().window(64).variant("split-kv");
+        assert!(of(windowed).1[0] <= 3);
     }
 
     #[test]
@@ -233,9 +323,9 @@ mod tests {
         let op = Attention::new([1, 2, 8, 64], [2, 8]);
         for op in [
             op.clone().masked([1, 1]),
-            op.clone().lengths(),
-            op.clone().paged(Paging { tokens: 16, pages: 4 }),
-            op.clone().kv(KvType::Int8),
+            op.clone().kv(KvType::F32),
+            op.clone().kv(KvType::Fp8),
+            Attention::new([1, 2, 8, 24], [2, 8]).kv(KvType::Int8),
             op.clone().value_size(32),
             op.clone().softcap(2.0),
             op.clone().scores(ScoreStage::Weights),
@@ -246,9 +336,18 @@ mod tests {
         }
         let (kind, text) = refusal(Attention::new([1, 2, 8, 256], [2, 8]).variant("wgmma"));
         assert!(kind == ErrorKind::Unsupported && text.contains("use `mma`"), "{text}");
+        for op in [
+            op.clone().lengths(),
+            op.clone().kv(KvType::Int8),
+            op.clone().paged(Paging { tokens: 16, pages: 4 }),
+        ] {
+            assert_eq!(CudaOp::<f16>::lower(&op, &CudaProfile::h100()).unwrap().variant(), "split-kv");
+            let (kind, text) = refusal(op.variant("mma"));
+            assert!(kind == ErrorKind::Unsupported && text.contains("use `auto` or `split-kv`"), "{text}");
+        }
         let (kind, _) = refusal(Attention::new([70000, 1, 1, 8], [1, 1]));
         assert_eq!(kind, ErrorKind::TooLarge);
         let (kind, text) = refusal(op.variant("flash"));
-        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, mma, wgmma"), "{text}");
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, mma, wgmma, split-kv"), "{text}");
     }
 }

@@ -9,6 +9,8 @@
 
 #[cfg(feature = "attention")]
 mod attention;
+#[cfg(feature = "attention")]
+mod attention_split;
 mod buffer;
 #[cfg(feature = "conv")]
 mod conv;

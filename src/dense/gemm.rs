@@ -78,13 +78,15 @@ use half::f16;
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
-/// cores multiply factors of 16 bits, and those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these
-/// and bf16 need sm_80. Extents go up to 2^31 - 1024. A leading dimension or stride that is no multiple of 16 bytes
-/// slows copies down, most of all an odd number of 2-byte elements. The variants `fma`, `wmma` and `mma` take no
-/// scratch; their [`tile`](Self::tile) belongs to a block of threads and their [`thread_tile`](Self::thread_tile)
-/// to a warp, in multiples of 16. On Hopper there is `wgmma`, with its own tiles. It first copies to scratch a
-/// factor that Hopper cannot read in place: one whose rows are not a multiple of 16 bytes, one of f32 whose inner
-/// extent is not innermost in memory, and both factors where they are split.
+/// cores multiply factors of 16 bits, and those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these and
+/// bf16 need sm_80. Extents go up to 2^31 - 1024. The variants are `fma`, `wmma`, `mma`, on Hopper `wgmma`, and
+/// `narrow` for up to 8 rows or columns of f16 and bf16; `auto` predicts the time of each with each tile. The
+/// [`tile`](Self::tile) of the first three belongs to a block of threads and their [`thread_tile`](Self::thread_tile)
+/// to a warp, in multiples of 16; `wgmma` has its own tiles. Where there are fewer tiles than the card holds, k is
+/// cut into [`slices`](Self::slices); a second kernel adds their sums in their order, and 4 m n bytes of scratch hold
+/// the sums of a slice. A leading dimension or stride that is no multiple of 16 bytes slows copies down, so such a
+/// factor is first copied to scratch where that is predicted to pay; for `wgmma` always, as are factors of f32 whose
+/// inner extent is not innermost in memory, and those that are split.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a tile,
@@ -165,8 +167,8 @@ impl Gemm {
         self
     }
 
-    /// Sets the largest number of slices that `split-k`, `split-k-atomic` and `coop` cut k into. The default is
-    /// predicted to be the fastest. Other variants ignore it.
+    /// Sets the largest number of slices that `split-k`, `split-k-atomic`, `coop` and all variants on CUDA cut k into.
+    /// The default is predicted to be the fastest. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
         self.product.slices = Some(slices);

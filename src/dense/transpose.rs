@@ -1,5 +1,6 @@
 //! Matrix transposition.
 
+use super::predict::Rates;
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -76,6 +77,20 @@ const VARIANTS: &[Variant] = &[
 
 const WORKGROUP_SIZE: u64 = 256;
 
+/// Side of a tile of packed elements or of vec4s.
+const PACKED_SIDE: usize = 64;
+
+/// Bytes of memory whose time an element of `naive` takes where each load has a sector of its own, and of a sector.
+const LOADED: f64 = 22.5;
+const SECTOR: f64 = 32.0;
+
+/// Seconds that tiles take beside those of `naive`, and the bytes whose time an element takes at least: of words, and
+/// of packed elements.
+const TILED_START: f64 = 0.8e-6;
+const TILED_LEAST: f64 = 5.0;
+const PACKED_START: f64 = 2.5e-6;
+const PACKED_LEAST: f64 = 8.0;
+
 /// Columns of tiles that are taken together, so that a square of tiles runs at a time.
 const BAND: u32 = 16;
 
@@ -123,19 +138,42 @@ impl Transpose {
 
     /// Chooses a variant and says why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let Self { m, n, .. } = *self;
-        let per_line = 128 / dtype.size();
         if profile.quirks.serial_workgroups {
-            ("naive", "a processor's caches replace tiles, and its barriers are slow".to_owned())
-        } else if m <= 4 || n <= 4 {
-            // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461
-            // and 377, 8 x 8 2076 and 196, 32 x 32 1650 and 2031, 64 x 2^22 1352 and 2955, 16384 x 16384 487 and 2890.
-            ("naive", format!("{m} x {n} is flat: neighbours stay close in memory"))
-        } else if m * n <= 8 * per_line {
-            ("naive", format!("the {} elements of a matrix fit a few cache lines", m * n))
-        } else {
-            ("tiled", "tiles make both loads and stores coalesce".to_owned())
+            return ("naive", "a processor's caches replace tiles, and its barriers are slow".to_owned());
         }
+        let [naive, tiled] = self.seconds(dtype, &Rates::of(profile));
+        let predicted = |x: f64, y: f64| format!("predicted {:.1} us, {:.1} us", x * 1e6, y * 1e6);
+        if naive <= tiled {
+            ("naive", format!("{} with tiles", predicted(naive, tiled)))
+        } else {
+            ("tiled", format!("{} without tiles", predicted(tiled, naive)))
+        }
+    }
+
+    /// Predicts the seconds of `naive` and `tiled`, less those of a dispatch. 45 shapes by chance of all types on an
+    /// H100 (Vulkan, driver 580.159.04): the choice takes 1.002 of the faster one's time on average, at most 1.07.
+    fn seconds(&self, dtype: DType, rates: &Rates) -> [f64; 2] {
+        let Self { batch, m, n, .. } = *self;
+        let (size, elements) = (dtype.size() as f64, (batch * m * n) as f64);
+        let moved = 2.0 * size;
+        // A load takes a sector of the cache, of which the elements of a short side use a part.
+        let sectors = LOADED * (m.min(n) as f64 * size / SECTOR).min(1.0);
+        let naive = rates.pass(elements * moved.max(sectors));
+        // The part of the tiles that has elements. Rows of packed tiles may be short.
+        let part = |extent: usize, side: usize| extent as f64 / extent.next_multiple_of(side).max(1) as f64;
+        let (used, start, least) = if dtype.size() < 4 {
+            (part(m, PACKED_SIDE), PACKED_START, PACKED_LEAST)
+        } else {
+            let side = self.side(dtype);
+            (part(m, side) * part(n, side), TILED_START, TILED_LEAST)
+        };
+        [naive, start + rates.pass(elements * moved.max(least) / used.max(f64::MIN_POSITIVE))]
+    }
+
+    /// Returns the side of a tile of `tiled`.
+    fn side(&self, dtype: DType) -> usize {
+        let vectors = dtype.size() == 4 && self.m.is_multiple_of(4) && self.n.is_multiple_of(4);
+        if dtype.size() < 4 || vectors { PACKED_SIDE } else { 32 }
     }
 
     fn dispatch(&self, program: &mut Program, dtype: DType) {
@@ -159,12 +197,13 @@ impl Transpose {
             return;
         }
         let spec = spec.constant("BAND", BAND);
-        let (kernel, side) = if pack > 1 {
-            (Kernel::library("dense/transpose_packed", "transpose_packed", spec), 64)
-        } else if size == 4 && self.m.is_multiple_of(4) && self.n.is_multiple_of(4) {
-            (Kernel::library("dense/transpose_vectors", "transpose_vectors", spec), 64)
+        let side = self.side(dtype);
+        let kernel = if pack > 1 {
+            Kernel::library("dense/transpose_packed", "transpose_packed", spec)
+        } else if side == PACKED_SIDE {
+            Kernel::library("dense/transpose_vectors", "transpose_vectors", spec)
         } else {
-            (Kernel::library("dense/transpose_tiled", "transpose_tiled", words(spec)), 32)
+            Kernel::library("dense/transpose_tiled", "transpose_tiled", words(spec))
         };
         let kernel = program.kernel(kernel);
         let (tiles_m, tiles_n) = (self.m.div_ceil(side), self.n.div_ceil(side));
@@ -246,12 +285,14 @@ mod tests {
     fn form_follows_type_and_shape() {
         let h100 = DeviceProfile::h100();
         let label = |program: Program| program.kernels[0].label();
-        let even = Transpose::new(100, 200);
+        let even = Transpose::new(1000, 2000);
         assert!(label(lower(&even, &h100).unwrap()).contains("vectors"));
-        assert!(label(lower(&Transpose::new(101, 200), &h100).unwrap()).contains("tiled"));
+        assert!(label(lower(&Transpose::new(1001, 2000), &h100).unwrap()).contains("tiled"));
         assert!(label(Op::<u64>::lower(&even, &h100).unwrap()).contains("tiled"));
         assert!(label(Op::<i8>::lower(&even, &h100).unwrap()).contains("packed"));
-        for flat in [Transpose::new(1, 9999), Transpose::new(9999, 2), Transpose::batched(9999, 8, 8)] {
+        let small = Transpose::new(100, 200);
+        let flats = [Transpose::new(1, 9999), Transpose::new(9999, 2), Transpose::new(295_773, 6)];
+        for flat in flats.into_iter().chain([small, Transpose::batched(9999, 8, 8)]) {
             assert_eq!(lower(&flat, &h100).unwrap().variant(), "naive");
         }
         assert_eq!(lower(&even, &DeviceProfile::mesa()).unwrap().variant(), "naive");

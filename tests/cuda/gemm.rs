@@ -126,7 +126,8 @@ fn check_type(i: usize, shape: Shape, kind: Bias, with: impl Fn(Gemm) -> Gemm) {
 /// Variants on tensor cores.
 fn variants() -> impl Iterator<Item = &'static str> {
     let run = |arch| cuda().is_some_and(|cuda| cuda.profile().runs(arch));
-    Gemm::cuda_variants().iter().filter(move |v| v.name != "fma" && run(v.arch)).map(|v| v.name)
+    let tensor = |name: &str| !["fma", "narrow"].contains(&name);
+    Gemm::cuda_variants().iter().filter(move |v| tensor(v.name) && run(v.arch)).map(|v| v.name)
 }
 
 /// Around the sizes of blocks and tiles, and steps of k.
@@ -159,6 +160,77 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
+fn slices_of_k_match_reference() {
+    for (v, variant) in variants().enumerate() {
+        for (i, extents) in
+            [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate()
+        {
+            for slices in [2, 7, 40] {
+                let kind = [Bias::None, Bias::Rows, Bias::Columns][(i + v) % 3];
+                let shape =
+                    Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
+                let with = |op: Gemm| {
+                    let op = op.alpha(0.5).beta(2.0).activation(Activation::Relu).variant(variant);
+                    op.slices(slices)
+                };
+                check_type(i + v + slices as usize, shape, kind, with);
+            }
+        }
+    }
+}
+
+/// Few rows or columns, and rows that are no multiple of 16 bytes, as `auto` multiplies them.
+#[test]
+fn narrow_and_unaligned_products_match_reference() {
+    let extents = [
+        [1, 1000, 2000],
+        [3, 777, 4096],
+        [16, 512, 1111],
+        [32, 2049, 300],
+        [1000, 1, 2000],
+        [513, 8, 4097],
+        [700, 30, 999],
+        [1, 1, 30_000],
+        [333, 501, 777],
+    ];
+    for (i, extents) in extents.into_iter().enumerate() {
+        for trans in [[false, false], [false, true], [true, false]] {
+            let shape = Shape { extents, trans, gap: [0, 1][i % 2] };
+            check_type(i, shape, Bias::None, |op| op);
+        }
+    }
+}
+
+/// Few rows or columns by fused multiply-adds, with and without slices of k.
+#[test]
+fn few_rows_and_columns_match_reference() {
+    let extents = [
+        [1, 1, 1],
+        [1, 33, 257],
+        [3, 40, 1000],
+        [8, 129, 31],
+        [70, 1, 513],
+        [35, 6, 2000],
+        [2, 2, 0],
+        [5, 300, 9001],
+    ];
+    for (i, extents) in extents.into_iter().enumerate() {
+        for (j, slices) in [1, 3, 9].into_iter().enumerate() {
+            let shape = Shape { extents, trans: [(i + j) % 2 == 1, (i + j) % 4 > 1], gap: [0, 3][i % 2] };
+            let kind = [Bias::None, Bias::Rows, Bias::Columns][j];
+            let with = |op: Gemm| {
+                op.alpha(-0.5)
+                    .beta([0.0, 1.0][i % 2])
+                    .activation(Activation::Tanh)
+                    .variant("narrow")
+                    .slices(slices)
+            };
+            check_type((i + j) % 4, shape, kind, with);
+        }
+    }
+}
+
+#[test]
 fn nan_stays_in_its_row_and_padding_is_not_read() {
     let Some(cuda) = cuda() else { return };
     let (m, n, k) = (40, 40, 37);
@@ -186,14 +258,21 @@ fn nan_stays_in_its_row_and_padding_is_not_read() {
 fn batches_match_reference() {
     let Some(cuda) = cuda() else { return };
     let mut random = Random::new(5);
-    for (strides, trans_b) in [([40 * 72, 72 * 48, 40 * 48], false), ([8, 0, 2000], true)] {
-        let op = GemmBatched::new(5, 40, 48, 72)
+    let cases = [
+        (72, [40 * 72, 72 * 48, 40 * 48], false),
+        (72, [8, 0, 2000], true),
+        (72, [7, 3500, 1930], false),
+        // In slices of k.
+        (9000, [0, 9000 * 48, 1920], false),
+    ];
+    for (k, strides, trans_b) in cases {
+        let op = GemmBatched::new(5, 40, 48, k)
             .strides(strides[0], strides[1], strides[2])
             .when(trans_b, |op| op.trans_b());
         let op: GemmBatched = op.alpha(0.5).beta(1.0);
         let len = |i: usize, one: usize| 4 * strides[i] + one;
-        let a: Vec<bf16> = elements(&mut random, len(0, 40 * 72));
-        let b: Vec<bf16> = elements(&mut random, len(1, 72 * 48));
+        let a: Vec<bf16> = elements(&mut random, len(0, 40 * k));
+        let b: Vec<bf16> = elements(&mut random, len(1, k * 48));
         let c: Vec<f32> = elements(&mut random, len(2, 40 * 48));
         let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
         let to_c = cuda.upload(&c).unwrap();

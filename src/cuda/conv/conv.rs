@@ -5,7 +5,7 @@
 //! round f32 to tf32 ([`Precision::Tensor`]) or split it into two tf32 ([`Precision::Split`]). Sums are f32.
 
 use crate::conv::{Conv2d, Layer};
-use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, suits};
+use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, TileWork, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Precision};
@@ -130,7 +130,14 @@ impl CudaConvJob<'_> {
         weights.pack(program, size, padded, (1, 0, packed_w));
 
         let lines = TileLines { along_k: true, unit: 16, partial: false };
-        let row = suits(self.factor, lines, lines, [filters, chunk * pixels, groups], profile)?;
+        let work = TileWork {
+            m: filters,
+            n: chunk * pixels,
+            k: padded * cells,
+            products: groups,
+            bytes: program.cost.bytes,
+        };
+        let row = suits(self.factor, lines, lines, &work, profile)?;
         let tiling = row.tiling;
         program.decision.why = format!(
             "{}; tile {}, {}; {} bytes of scratch for packed x and weights",

@@ -1,20 +1,29 @@
 //! The matrix product on CUDA: [`Gemm`] and [`GemmBatched`], with or without a bias, in one or mixed precision.
 //!
 //! Factors are f16, bf16 or f32. Tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split it into two tf32
-//! ([`Precision::Split`]). Sums are f32. If a leading dimension or stride is not a multiple of 16 bytes, copies use
-//! chunks of 8 or 4 bytes or single elements, which is slower; `wgmma` first copies the whole factor.
+//! ([`Precision::Split`]). Sums are f32. If a leading dimension or stride is not a multiple of 16 bytes, either chunks
+//! of 8 or 4 bytes or single elements are copied, which is slower, or the whole factor is first copied into aligned
+//! rows. Where there are fewer tiles than the device holds, k is cut into slices; a second kernel adds their sums in
+//! their order.
 
+use super::narrow;
+use super::ways::{self, CudaEngine, CudaWay};
 use super::wgmma;
-use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
+use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, TileRow, TileWork, Tiling};
 use crate::cuda::variant::choose;
-use crate::cuda::{Arch, Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
-use crate::dense::{Activation, BatchLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
+use crate::cuda::{Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::dense::{
+    Activation, BatchLayout, DenseLayout, Gemm, GemmBatched, Precision, Product, ProductTypes,
+};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use half::{bf16, f16};
 
-const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT];
+/// Threads beyond which each adds all slices of its vec4.
+const SLICE_THREADS: usize = 1 << 16;
+
+const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT, narrow::VARIANT];
 
 impl Gemm {
     /// Lists the CUDA variants, the same for a batch.
@@ -41,6 +50,7 @@ pub(super) struct ProductEnd {
     pub(super) end: TileEnd,
     pub(super) bias: Arg,
     pub(super) c: Arg,
+    pub(super) c_layout: BatchLayout,
     /// The last arguments.
     pub(super) last: [Arg; 2],
 }
@@ -61,6 +71,7 @@ impl CudaProduct<'_> {
             },
             bias: if product.bias { Arg::Operand(2) } else { Arg::Null },
             c: Arg::Operand(2 + bias),
+            c_layout: self.layouts[2],
             last: [Arg::F32(alpha), Arg::F32(product.beta)],
         }
     }
@@ -80,12 +91,31 @@ impl CudaProduct<'_> {
         let along_k = if of == 0 { !self.product.trans_a } else { self.product.trans_b };
         let size = factor.size();
         let aligned = |unit: &usize| {
-            (at.ld * size).is_multiple_of(*unit)
+            // A single row starts where the operand does.
+            (at.rows == 1 || (at.ld * size).is_multiple_of(*unit))
                 && (self.product.batch < 2 || (stride * size).is_multiple_of(*unit))
         };
         let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
         let partial = !(at.cols * size).is_multiple_of(unit);
         TileLines { along_k, unit: unit as u32, partial }
+    }
+
+    /// Returns the memory layout of a factor after a copy.
+    pub(super) fn packed_lines(&self, of: usize, factor: TileFactor) -> TileLines {
+        let partial = !(self.layouts[of].at.cols * factor.size()).is_multiple_of(16);
+        TileLines { unit: 16, partial, ..self.lines(of, factor) }
+    }
+
+    /// Returns the work to predict the time of.
+    pub(super) fn work(&self, factor: TileFactor) -> TileWork {
+        let Product { m, n, batch, beta, .. } = *self.product;
+        let k = self.product.inner();
+        let elements = |which: usize, rows: usize| {
+            let products = if self.layouts[which].stride == 0 { 1 } else { batch };
+            (rows * k * products * factor.size()) as f64
+        };
+        let c = (m * n * batch * self.types.result.size()) as f64 * if beta == 0.0 { 1.0 } else { 2.0 };
+        TileWork { m, n, k, products: batch, bytes: elements(0, m) + elements(1, n) + c }
     }
 
     /// Checks that kernels can count the extents.
@@ -115,11 +145,34 @@ impl CudaProduct<'_> {
         let operands = product.operands(name, self.layouts, self.types)?;
         let factor = TileFactor::of(name, self.types.factors, product.precision)?;
         factor.check(name, profile)?;
-        let policy = || match wgmma::suits(self, factor, profile) {
-            Some(why) => ("wgmma", why),
-            None => tile::policy(factor, profile),
+        if product.variant == wgmma::VARIANT.name {
+            tile::check_factor(name, wgmma::VARIANT.name, factor)?;
+            if let Some(e) = wgmma::refusal(self, factor) {
+                return Err(e);
+            }
+        }
+        let rows = self.rows(factor, profile)?;
+        let of = |variant: &str| {
+            ways::fastest(self, factor, &rows, variant, profile)
+                .ok_or_else(|| err!(Unsupported, "{name}: no tile fits {}; plan it on a `Gpu`", profile.name))
+        };
+        let best = of("auto")?;
+        let (tiles, why) = tile::policy(factor, profile);
+        let policy = || match best.engine {
+            CudaEngine::Tiles(_) => (tiles, why),
+            CudaEngine::Warpgroups(_) | CudaEngine::Narrow(_) => {
+                (best.variant(tiles), format!("{:.1} us predicted, the fastest", best.seconds * 1e6))
+            }
         };
         let (variant, mut decision) = choose(product.op(), &product.variant, VARIANTS, profile, policy)?;
+        let way = match variant.name {
+            name if name == best.variant(tiles) => best.clone(),
+            "narrow" => match ways::fastest(self, factor, &rows, "narrow", profile) {
+                Some(way) => way,
+                None => return Err(narrow::refusal(self)),
+            },
+            name => of(name)?,
+        };
         match factor {
             TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
             TileFactor::Split => decision.because("each element of A and B is split into two tf32"),
@@ -133,32 +186,92 @@ impl CudaProduct<'_> {
         program.cost = product.cost(self.layouts, self.types);
         program.operands = operands;
         if product.batch > 0 && self.layouts[2].span > 0 {
-            match variant.name {
-                "wgmma" => {
-                    let end = self.end(["dense/gemm_wgmma", "gemm_wgmma"]);
-                    wgmma::lower(self, &mut program, factor, &end, profile)?;
-                }
-                _ => {
-                    let end = self.end(["dense/gemm_wmma", "gemm_wmma"]);
-                    self.tiles(&mut program, factor, &end, profile)?;
-                }
-            }
+            self.add_launches(&mut program, factor, &way, profile)?;
         }
         Ok(program)
     }
 
-    /// Returns the requested tiling, or the one that suits.
-    fn tiling(
+    /// Adds the launches of a way: copies of factors, the product, and the addition of its slices.
+    fn add_launches(
         &self,
+        program: &mut CudaProgram,
         factor: TileFactor,
-        a: TileLines,
-        b: TileLines,
+        way: &CudaWay,
         profile: &CudaProfile,
-    ) -> Result<(Tiling, String)> {
-        let Some(tile) = self.product.tile else {
-            let row = suits(factor, a, b, [self.product.m, self.product.n, self.product.batch], profile)?;
-            return Ok((row.tiling, format!("tile {}, {}", row.tiling.describe(), row.measured)));
+    ) -> Result<()> {
+        let product = self.product;
+        let (mut layouts, mut memory) = (self.layouts, self.memory);
+        for which in 0..2 {
+            if way.packs[which] {
+                program
+                    .decision
+                    .because(format_args!("{} is copied into aligned rows first", ["A", "B"][which]));
+                (memory[which], layouts[which]) = wgmma::packed(self, program, factor, which, false);
+            }
+        }
+        let of = CudaProduct { name: self.name.clone(), product, layouts, types: self.types, memory };
+        let kernel = match way.engine {
+            CudaEngine::Tiles(_) => ["dense/gemm_wmma", "gemm_wmma"],
+            CudaEngine::Warpgroups(_) => ["dense/gemm_wgmma", "gemm_wgmma"],
+            CudaEngine::Narrow(_) => ["dense/gemm_narrow", "gemm_narrow"],
         };
+        let end = of.end(kernel);
+        let sums = (way.slices > 1).then(|| of.sums(program, kernel, way.slices));
+        let to = sums.as_ref().unwrap_or(&end);
+        match &way.engine {
+            CudaEngine::Tiles(row) => of.tiles(program, factor, (row, way), to)?,
+            CudaEngine::Warpgroups(tiling) => wgmma::lower(&of, program, factor, (tiling, way), to, profile)?,
+            CudaEngine::Narrow(tiling) => narrow::lower(&of, program, factor, (*tiling, way), to),
+        }
+        if let Some(sums) = sums {
+            program.decision.because(format_args!("k in {} slices of {}", way.slices, way.slice_k));
+            of.add_slices(program, way.slices, &sums, &end);
+        }
+        Ok(())
+    }
+
+    /// Returns the end of a product whose slices are summed later: plain sums in scratch.
+    fn sums(&self, program: &mut CudaProgram, kernel: [&'static str; 2], slices: usize) -> ProductEnd {
+        let Product { m, n, batch, .. } = *self.product;
+        let at = DenseLayout { rows: m, cols: n, ld: n.next_multiple_of(4) };
+        let scratch = program.scratch((4 * m * at.ld * slices * batch) as u64);
+        ProductEnd {
+            kernel,
+            end: TileEnd { result: DType::F32, bias: 0, read_c: false, activation: Activation::None },
+            bias: Arg::Null,
+            c: Arg::Scratch(scratch),
+            c_layout: BatchLayout { at, span: m * at.ld, stride: m * at.ld },
+            last: [Arg::F32(1.0), Arg::F32(0.0)],
+        }
+    }
+
+    /// Adds the launch that adds slices.
+    fn add_slices(&self, program: &mut CudaProgram, slices: usize, sums: &ProductEnd, end: &ProductEnd) {
+        let Product { m, n, batch, .. } = *self.product;
+        let arch = if self.types.result == DType::Bf16 { Arch::Sm80 } else { Arch::Sm75 };
+        let kernel = CudaKernel::new("dense/gemm_slices", "gemm_slices", arch);
+        let kernel = program.kernel(end.end.define(kernel));
+        let vec4s = sums.c_layout.at.ld / 4;
+        // Where there are few vec4s, several threads share one, up to one for four slices.
+        let mut groups = 1;
+        while groups < 16 && 8 * groups <= slices && m * vec4s * batch * groups < SLICE_THREADS {
+            groups *= 2;
+        }
+        let mut args = vec![sums.c.clone(), end.bias.clone(), end.c.clone()];
+        args.extend([slices, groups, batch, m, n, vec4s].map(|x| Arg::U32(x as u32)));
+        args.extend([end.c_layout.at.ld, end.c_layout.stride].map(|x| Arg::U64(x as u64)));
+        args.extend(end.last.clone());
+        let blocks = (m * vec4s).div_ceil(256 / groups) as u32;
+        program.launches.push(Launch::new(kernel, [blocks, batch as u32, 1], 256, args));
+    }
+
+    /// Returns the tiles to choose from: the requested one, or all.
+    pub(super) fn rows(&self, factor: TileFactor, profile: &CudaProfile) -> Result<Vec<TileRow>> {
+        let (a, b) = (self.lines(0, factor), self.lines(1, factor));
+        let Some(tile) = self.product.tile else { return Ok(tile::rows(factor, profile).to_vec()) };
+        if self.product.variant == wgmma::VARIANT.name {
+            return Ok(Vec::new());
+        }
         let [rows, columns] = self.product.thread.unwrap_or([tile.m.min(64), tile.n.min(64)]);
         let name = format!("{}: the tile {} x {} x {}", self.name, tile.m, tile.n, tile.k);
         if rows == 0 || columns == 0 || tile.m % rows != 0 || tile.n % columns != 0 {
@@ -172,7 +285,7 @@ impl CudaProduct<'_> {
         let max = if profile.runs(Arch::Sm80) { 4 } else { 2 };
         let tiling = (2..=max).rev().map(of).find(|t| t.wrong(factor, a, b, profile).is_none());
         if let Some(tiling) = tiling {
-            return Ok((tiling, format!("tile {}, asked for", tiling.describe())));
+            return Ok(vec![TileRow::asked(tiling)]);
         }
         let wrong = of(2).wrong(factor, a, b, profile).unwrap_or_default();
         Err(err!(InvalidArgument, "{name}: {wrong}"))
@@ -183,13 +296,13 @@ impl CudaProduct<'_> {
         &self,
         program: &mut CudaProgram,
         factor: TileFactor,
+        (row, way): (&TileRow, &CudaWay),
         end: &ProductEnd,
-        profile: &CudaProfile,
     ) -> Result<()> {
         let product = self.product;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
-        let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
-        program.decision.because(format_args!("{chosen}"));
+        let tiling = row.tiling;
+        program.decision.because(format_args!("tile {}, {}", tiling.describe(), row.measured));
         for (what, TileLines { unit, .. }) in [("A", a), ("B", b)] {
             if unit < 16 && self.product.has_product() {
                 program.decision.because(format_args!("{what} is copied in chunks of {unit} bytes"));
@@ -201,16 +314,18 @@ impl CudaProduct<'_> {
 
         let tiles = tiling.blocks(product.m, product.n);
         let blocks = tiles
-            .checked_mul(product.batch as u64)
+            .checked_mul(product.batch as u64 * way.slices as u64)
             .ok_or_else(|| err!(TooLarge, "{}: too many tiles; use fewer products in one call", self.name))?;
         let max = i32::MAX as u64;
         for first in (0..blocks).step_by(max as usize) {
             let extents = [product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32));
-            let lds = self.layouts.map(|layout| Arg::U64(layout.at.ld as u64));
-            let strides = self.layouts.map(|layout| Arg::U64(layout.stride as u64));
+            let layouts = [self.layouts[0], self.layouts[1], end.c_layout];
+            let lds = layouts.map(|layout| Arg::U64(layout.at.ld as u64));
+            let strides = layouts.map(|layout| Arg::U64(layout.stride as u64));
+            let slices = [way.slices, way.slice_k].map(|x| Arg::U32(x as u32));
             let [from_a, from_b] = self.memory.map(Arg::from);
             let mut args = vec![from_a, from_b, end.bias.clone(), end.c.clone(), Arg::U64(first)];
-            args.extend(extents.into_iter().chain(lds).chain(strides).chain(end.last.clone()));
+            args.extend(extents.into_iter().chain(lds).chain(strides).chain(slices).chain(end.last.clone()));
             let grid = [(blocks - first).min(max) as u32, 1, 1];
             let shared = tiling.shared(factor, a, b);
             program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
@@ -221,9 +336,22 @@ impl CudaProduct<'_> {
 
 fn lower(product: &Product, types: ProductTypes, profile: &CudaProfile) -> Result<CudaProgram> {
     let name = product.name();
-    let layouts = product.layouts(&name)?;
+    let mut layouts = product.layouts(&name)?;
     let memory = [0, 1].map(ArgMemory::Operand);
-    CudaProduct { name, product, layouts, types, memory }.lower(profile)
+    let mut product = product.clone();
+    // A column without gaps is a row along k.
+    let is_column = |layout: &BatchLayout| layout.at.cols == 1 && layout.at.ld == 1;
+    let turned = |layout: BatchLayout| {
+        let at = DenseLayout { rows: 1, cols: layout.at.rows, ld: layout.at.rows };
+        BatchLayout { at, ..layout }
+    };
+    if product.trans_a && is_column(&layouts[0]) {
+        (product.trans_a, layouts[0]) = (false, turned(layouts[0]));
+    }
+    if !product.trans_b && is_column(&layouts[1]) {
+        (product.trans_b, layouts[1]) = (true, turned(layouts[1]));
+    }
+    CudaProduct { name, product: &product, layouts, types, memory }.lower(profile)
 }
 
 macro_rules! op {
@@ -266,6 +394,10 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         }
     }
     add("fma", 0, ProductTypes::all(DType::F32), Precision::Strict)?;
+    for (i, types) in types.iter().filter(|(types, _)| types.factors != DType::F32).enumerate() {
+        let gemm = if i % 2 == 0 { Gemm::new(3, 32, 2000) } else { Gemm::new(32, 2, 2000).trans_b() };
+        programs.push(lower(&gemm.variant("narrow").beta((i % 3) as f32).product, types.0, profile)?);
+    }
     programs.push(lower(&Product::new(4096, 4096, 4096), ProductTypes::MIXED, profile)?);
     Ok(programs)
 }
@@ -297,11 +429,12 @@ mod tests {
             for program in samples(&profile).unwrap() {
                 program.check(&profile).unwrap();
             }
-            let batch = GemmBatched::new(5, 1000, 300, 77).with_row_bias();
+            let variant = if profile.runs(Arch::Sm80) { "mma" } else { "wmma" };
+            let batch = GemmBatched::new(5, 1000, 304, 72).with_row_bias().variant(variant);
             let program = CudaOp::<f16>::lower(&batch, &profile).unwrap();
             program.check(&profile).unwrap();
             let side = |name| defined(&program, name).unwrap().parse::<usize>().unwrap();
-            let blocks = 5 * 1000usize.div_ceil(side("TILE_M")) * 300usize.div_ceil(side("TILE_N"));
+            let blocks = 5 * 1000usize.div_ceil(side("TILE_M")) * 304usize.div_ceil(side("TILE_N"));
             assert_eq!(program.launches[0].grid, [blocks as u32, 1, 1]);
             assert_eq!(args(&program)[2], Arg::Operand(2));
             assert_eq!(args(&program)[3], Arg::Operand(3));
@@ -310,25 +443,94 @@ mod tests {
 
     #[test]
     fn strides_determine_the_chunk_size() {
+        let lines = |product: &Product, factor: TileFactor| {
+            let layouts = product.layouts("test").unwrap();
+            let (types, memory) = (ProductTypes::MIXED, [0, 1].map(ArgMemory::Operand));
+            CudaProduct { name: "test".into(), product, layouts, types, memory }.lines(0, factor)
+        };
+        for (ld, unit) in [(64, 16), (68, 8), (66, 4), (65, 2)] {
+            let product = Gemm::new(50, 50, 60).lda(ld).product;
+            assert_eq!(lines(&product, TileFactor::F16).unit, unit);
+            let row = Gemm::new(1, 50, 60).lda(ld).product;
+            assert_eq!(lines(&row, TileFactor::F16).unit, 16, "a single row starts where A does");
+        }
+        let batch = GemmBatched::new(3, 8, 8, 64).strides(512 + 4, 512, 64).product;
+        assert_eq!(lines(&batch, TileFactor::Bf16).unit, 8);
+        for (k, partial) in [(61, true), (56, false)] {
+            assert_eq!(lines(&Gemm::new(50, 50, k).lda(64).product, TileFactor::F16).partial, partial);
+        }
+        assert_eq!(lines(&Gemm::new(50, 50, 61).product, TileFactor::Tf32).unit, 4);
+    }
+
+    /// The first launch of the product itself, past copies of factors.
+    fn product_launch(program: &CudaProgram) -> (usize, &Launch) {
+        let is_product = |launch: &&Launch| program.kernels[launch.kernel].source.contains("gemm_w");
+        let launch = program.launches.iter().find(is_product).unwrap();
+        (program.launches.len(), launch)
+    }
+
+    #[test]
+    fn unaligned_factors_are_copied_where_that_pays() {
         let h100 = CudaProfile::h100();
-        for (ld, unit) in [(64, "16"), (68, "8"), (66, "4"), (65, "2")] {
-            let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, 60).lda(ld), &h100).unwrap();
-            assert_eq!(defined(&program, "UNIT_A").unwrap(), unit);
-            assert_eq!(
-                program.decision.why.contains("in chunks of"),
-                unit != "16" || program.decision.why.contains("B is copied")
-            );
-        }
-        let batch = GemmBatched::new(3, 8, 8, 64).strides(512 + 4, 512, 64);
-        let program = CudaOp::<bf16>::lower(&batch, &h100).unwrap();
-        assert_eq!(defined(&program, "UNIT_A").unwrap(), "8");
-        for (k, partial) in [(61, "1"), (56, "0")] {
-            let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, k).lda(64), &h100).unwrap();
-            assert_eq!(defined(&program, "PARTIAL_A").unwrap(), partial);
-        }
-        let single = Gemm::new(50, 50, 61).precision(Precision::Tensor);
-        let program = CudaOp::<f32>::lower(&single, &h100).unwrap();
-        assert_eq!(defined(&program, "UNIT_A").unwrap(), "4");
+        let why = |m, n, k| {
+            let program = CudaOp::<f16>::lower(&Gemm::new(m, n, k).variant("mma"), &h100).unwrap();
+            program.check(&h100).unwrap();
+            program.decision.why
+        };
+        let large = why(1999, 1999, 1999);
+        assert!(large.contains("A is copied") && large.contains("B is copied"), "{large}");
+        let small = why(33, 33, 33);
+        assert!(!small.contains("is copied into") && small.contains("in chunks of 2 bytes"), "{small}");
+    }
+
+    #[test]
+    fn few_tiles_cut_k_into_slices() {
+        let h100 = CudaProfile::h100();
+        let slices = |gemm: Gemm| {
+            let program = CudaOp::<f16>::lower(&gemm, &h100).unwrap();
+            program.check(&h100).unwrap();
+            let (launches, launch) = product_launch(&program);
+            let blocks = launch.grid[0];
+            (launches, blocks, program.scratch_bytes())
+        };
+        // A tile of 64 x 64 alone would leave all multiprocessors but one without work.
+        let (launches, blocks, bytes) = slices(Gemm::new(64, 64, 1_000_000));
+        assert!(launches == 2 && blocks >= 60 && bytes >= 60 * 4 * 64 * 64, "{launches} {blocks} {bytes}");
+        assert_eq!(slices(Gemm::new(4096, 4096, 4096)), (1, 132, 0));
+        assert_eq!(slices(Gemm::new(512, 512, 64)).0, 1);
+        let (launches, blocks, _) = slices(Gemm::new(64, 64, 4096).slices(5).variant("mma"));
+        assert!(launches == 2 && blocks >= 5);
+        assert_eq!(slices(Gemm::new(64, 64, 4096).slices(1)).0, 1);
+        // No slice is empty, and none is shorter than a step of k.
+        let (_, blocks, bytes) = slices(Gemm::new(16, 16, 100).slices(1000).variant("mma"));
+        assert_eq!((blocks, bytes), (2, 2 * 16 * 16 * 4));
+    }
+
+    #[test]
+    fn narrow_products_read_the_large_factor_once() {
+        let h100 = CudaProfile::h100();
+        let variant = |gemm: Gemm| {
+            let program = CudaOp::<f16>::lower(&gemm, &h100).unwrap();
+            program.check(&h100).unwrap();
+            program.variant()
+        };
+        // Rows that start anywhere, in either order; tensor cores want them aligned.
+        assert_eq!(variant(Gemm::new(1, 4095, 4097).trans_b()), "narrow");
+        assert_eq!(variant(Gemm::new(4097, 2, 4095)), "narrow");
+        assert_eq!(variant(Gemm::new(16, 4096, 4096)), "mma");
+        let (kind, text) = refusal::<f16>(&Gemm::new(9, 90, 9).variant("narrow"), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("use `auto`"), "{text}");
+        let (kind, _) =
+            refusal::<f32>(&Gemm::new(2, 90, 9).variant("narrow").precision(Precision::Tensor), &h100);
+        assert_eq!(kind, ErrorKind::InvalidArgument);
+    }
+
+    #[test]
+    fn a_column_is_read_as_a_row() {
+        let h100 = CudaProfile::h100();
+        let program = CudaOp::<f16>::lower(&Gemm::new(300, 1, 1001), &h100).unwrap();
+        program.check(&h100).unwrap();
+        assert!(!program.decision.why.contains("B is copied"), "{}", program.decision.why);
     }
 
     #[test]
@@ -337,7 +539,8 @@ mod tests {
         for gemm in [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0)] {
             let program = CudaOp::<f16>::lower(&gemm.beta(2.0), &h100).unwrap();
             assert!(program.decision.why.contains("A and B are not read"), "{}", program.decision.why);
-            assert_eq!(args(&program)[7], Arg::U32(0));
+            let (_, launch) = product_launch(&program);
+            assert!(launch.args.contains(&Arg::U32(0)));
             assert_eq!(defined(&program, "READ_C").unwrap(), "1");
         }
         for gemm in [Gemm::new(0, 50, 60), Gemm::new(50, 0, 60)] {
@@ -391,11 +594,16 @@ mod tests {
         let h100 = CudaProfile::h100();
         let tile = |side| {
             let program = CudaOp::<f16>::lower(&Gemm::new(side, side, side).variant("mma"), &h100).unwrap();
+            let side = |name| defined(&program, name).unwrap().parse::<usize>().unwrap();
+            side("TILE_M") * side("TILE_N")
+        };
+        assert_eq!(tile(4096), 128 * 256);
+        assert_eq!(tile(2048), 128 * 256);
+        let tile = |m, n| {
+            let program = CudaOp::<f16>::lower(&Gemm::new(m, n, 4096).variant("mma"), &h100).unwrap();
             [defined(&program, "TILE_M").unwrap(), defined(&program, "TILE_N").unwrap()]
         };
-        assert_eq!(tile(4096), ["128", "256"]);
-        assert_eq!(tile(2048), ["128", "256"]);
-        assert_eq!(tile(1024), ["64", "128"]);
-        assert_eq!(tile(512), ["64", "64"]);
+        assert_eq!(tile(16, 4096)[0], "16");
+        assert_eq!(tile(4096, 16)[1], "16");
     }
 }

@@ -3,11 +3,12 @@
 //! Tensor cores read bytes along k, in rows of whole 16-byte chunks. Any other factor is first copied so.
 
 use super::gemm::{CudaProduct, ProductEnd};
-use super::wgmma;
+use super::ways::{CudaEngine, CudaWay};
+use super::wgmma::{self, WgmmaTiling};
 use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::variant::choose;
-use crate::cuda::{Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant};
-use crate::dense::{Activation, BatchLayout, DenseLayout, Product, ProductTile, ProductTypes};
+use crate::cuda::{Arch, Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant};
+use crate::dense::{Activation, BatchLayout, Product, ProductTile, ProductTypes};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::Cost;
@@ -38,7 +39,7 @@ fn lower(op: &GemmInt8, result: DType, profile: &CudaProfile) -> Result<CudaProg
     let memory = [0, 1].map(ArgMemory::Operand);
     let given = CudaProduct { name, product: &product, layouts, types, memory };
     given.check_extents()?;
-    let policy = || match wgmma::suits(&given, factor, profile) {
+    let policy = || match suits_wgmma(&given, profile) {
         Some(why) => ("wgmma", why),
         None => tile::policy(factor, profile),
     };
@@ -49,7 +50,7 @@ fn lower(op: &GemmInt8, result: DType, profile: &CudaProfile) -> Result<CudaProg
     if op.m == 0 || op.n == 0 {
         return Ok(program);
     }
-    let packed = [(0, op.m), (1, op.n)].map(|(which, rows)| pack(&given, &mut program, which, rows));
+    let packed = [0, 1].map(|which| pack(&given, &mut program, which));
     let [a, b] = packed;
     let (a, b) = (a?, b?);
     let CudaProduct { name, layouts: [.., c], .. } = given;
@@ -58,24 +59,39 @@ fn lower(op: &GemmInt8, result: DType, profile: &CudaProfile) -> Result<CudaProg
     let ready = CudaProduct { name, product: &product, layouts, types, memory };
     match variant.name {
         "wgmma" => {
-            let end = finish(end, &program, ["quantize/gemm_int8_wgmma", "gemm_int8_wgmma"]);
-            wgmma::lower(&ready, &mut program, factor, &end, profile)?;
+            let end = finish(end, &program, c, ["quantize/gemm_int8_wgmma", "gemm_int8_wgmma"]);
+            if let Some(e) = wgmma::refusal(&ready, factor) {
+                return Err(e);
+            }
+            let tiling = WgmmaTiling::of_bytes(op.n);
+            let way = CudaWay::whole(CudaEngine::Warpgroups(tiling.clone()), op.k);
+            wgmma::lower(&ready, &mut program, factor, (&tiling, &way), &end, profile)?;
         }
         _ => {
-            let end = finish(end, &program, ["quantize/gemm_int8_mma", "gemm_int8_mma"]);
-            ready.tiles(&mut program, factor, &end, profile)?;
+            let end = finish(end, &program, c, ["quantize/gemm_int8_mma", "gemm_int8_mma"]);
+            let (a, b) = (ready.lines(0, factor), ready.lines(1, factor));
+            let row = match ready.rows(factor, profile)?[..] {
+                [row] => row,
+                _ => tile::suits(factor, a, b, &ready.work(factor), profile)?,
+            };
+            let way = CudaWay::whole(CudaEngine::Tiles(row), op.k);
+            ready.tiles(&mut program, factor, (&row, &way), &end)?;
         }
     }
     Ok(program)
 }
 
+/// Returns why warpgroup products are the fastest, if they are.
+fn suits_wgmma(of: &CudaProduct<'_>, profile: &CudaProfile) -> Option<String> {
+    let Product { m, n, k, .. } = *of.product;
+    // On an H100 results of 1024 x 1024 are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
+    let worth = of.product.tile.is_none() && m.min(n).min(k) >= 64 && m * n >= 3 << 19;
+    (worth && profile.runs(Arch::Sm90a) && wgmma::refused(of).is_none())
+        .then(|| "enough tiles for every multiprocessor".into())
+}
+
 /// Returns where a factor is and its layout, after a copy if tensor cores cannot read it as it is.
-fn pack(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    which: usize,
-    rows: usize,
-) -> Result<(ArgMemory, BatchLayout)> {
+fn pack(of: &CudaProduct<'_>, program: &mut CudaProgram, which: usize) -> Result<(ArgMemory, BatchLayout)> {
     let (factor, k) = (TileFactor::Bytes, of.product.k);
     let lines = of.lines(which, factor);
     if k == 0 || lines.along_k && lines.unit == 16 {
@@ -84,18 +100,18 @@ fn pack(
     if let Some(why) = wgmma::refused(of) {
         return Err(err!(TooLarge, "{}: {why}; store rows along k, of a multiple of 16 bytes", of.name));
     }
-    let packed = wgmma::pack(of, program, factor, which, rows);
     let why = if lines.along_k { "is copied into rows of whole 16-byte chunks" } else { "is transposed" };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
-    let at = DenseLayout { rows, cols: k, ld: packed.ld };
-    Ok((
-        ArgMemory::Scratch(packed.copy),
-        BatchLayout { at, span: rows * packed.ld, stride: rows * packed.ld },
-    ))
+    Ok(wgmma::packed(of, program, factor, which, true))
 }
 
 /// The scales, bias and activation that follow the sums.
-fn finish(end: Int8End, program: &CudaProgram, kernel: [&'static str; 2]) -> ProductEnd {
+fn finish(
+    end: Int8End,
+    program: &CudaProgram,
+    c_layout: BatchLayout,
+    kernel: [&'static str; 2],
+) -> ProductEnd {
     let Int8End { result, scaled, bias, activation } = end;
     let given = |there: bool, at| if there { Arg::Operand(at) } else { Arg::Null };
     ProductEnd {
@@ -103,6 +119,7 @@ fn finish(end: Int8End, program: &CudaProgram, kernel: [&'static str; 2]) -> Pro
         end: TileEnd { result, bias: bias.into(), read_c: false, activation },
         bias: given(bias, 4),
         c: Arg::Operand(program.operands.len() - 1),
+        c_layout,
         last: [given(scaled, 2), given(scaled, 3)],
     }
 }

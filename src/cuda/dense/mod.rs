@@ -3,6 +3,8 @@
 mod gemm;
 #[cfg(feature = "quantize")]
 mod gemm_int8;
+mod narrow;
+mod ways;
 mod wgmma;
 
 pub(super) use gemm::samples;

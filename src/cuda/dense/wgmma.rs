@@ -4,11 +4,12 @@
 //! and split ones, are first copied to scratch (`gemm_pack.cu`).
 
 use super::gemm::{CudaProduct, ProductEnd};
-use crate::cuda::tile::{self, TileFactor};
+use super::ways::CudaWay;
+use crate::cuda::tile::{self, TileFactor, TileWork};
 use crate::cuda::{
     Arch, Arg, ArgMemory, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
-use crate::dense::BatchLayout;
+use crate::dense::{BatchLayout, DenseLayout, Product, ProductTile};
 use crate::element::DType;
 use crate::error::{Result, err};
 
@@ -26,24 +27,83 @@ const LINE_BYTES: u32 = 128;
 const THREADS: u32 = 384;
 /// Bytes of shared memory to write out sums: 16 rows of 40 floats for each of eight warps.
 const OUTPUT_BYTES: u32 = 8 * 16 * 40 * 4;
+/// Seconds until the first tile's products begin.
+const BEGUN: f64 = 3.2e-6;
 /// Side of the square that one block copies.
 const PACKED: usize = 64;
 
 /// How the product is divided.
-struct WgmmaTiling {
+#[derive(Debug, Clone)]
+pub(super) struct WgmmaTiling {
     tile_n: u32,
     stages: u32,
-    measured: &'static str,
+    /// f16 TFLOP/s of full waves on an H100.
+    rate: f64,
 }
 
+const NARROWEST: WgmmaTiling = WgmmaTiling { tile_n: 64, stages: 8, rate: 559.0 };
+const NARROW: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 6, rate: 607.0 };
+const WIDE: WgmmaTiling = WgmmaTiling { tile_n: 256, stages: 4, rate: 733.0 };
+/// Of split factors: three products of tf32.
+const SPLIT: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 3, rate: 600.0 };
+
+/// Seconds of a tile beside its products: the first loads of a block, or its stores.
+const TILE_END: f64 = 0.5e-6;
+
+/// How much slower tiles are from rows that are no multiple of 32 bytes apart: 3000 cubed takes 159 us, 2048 cubed 27.
+const APART: f64 = 1.4;
+
 impl WgmmaTiling {
-    fn of(factor: TileFactor, n: usize) -> Self {
-        let measured = "measured on an H100";
-        match factor {
-            TileFactor::Split => Self { tile_n: 128, stages: 3, measured },
-            _ if n <= 128 => Self { tile_n: 128, stages: 6, measured },
-            _ => Self { tile_n: 256, stages: 4, measured },
-        }
+    /// Lists the tilings of a type of factors.
+    pub(super) fn all(factor: TileFactor) -> &'static [Self] {
+        if factor == TileFactor::Split { &[SPLIT] } else { &[NARROWEST, NARROW, WIDE] }
+    }
+
+    /// Returns the tiling of a product of bytes.
+    pub(super) fn of_bytes(n: usize) -> Self {
+        if n <= 128 { NARROW } else { WIDE }
+    }
+
+    /// Returns whether this is the tile that was asked for.
+    pub(super) fn is(&self, factor: TileFactor, tile: ProductTile) -> bool {
+        [tile.m, tile.n, tile.k] == [TILE_M, self.tile_n, Self::tile_k(factor)]
+    }
+
+    /// Returns the tiles of all products.
+    pub(super) fn tiles(&self, product: &Product) -> u64 {
+        let of = |extent: usize, side: u32| (extent as u64).div_ceil(u64::from(side));
+        of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64
+    }
+
+    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are
+    /// no multiple of 32 bytes apart.
+    pub(super) fn seconds(
+        &self,
+        work: &TileWork,
+        [steps, slices]: [usize; 2],
+        (factor, apart): (TileFactor, bool),
+        profile: &CudaProfile,
+    ) -> f64 {
+        let of = |extent: usize, side: u32| extent.div_ceil(side as usize) as f64;
+        let tiles = of(work.m, TILE_M) * of(work.n, self.tile_n) * (work.products * slices) as f64;
+        let processors = f64::from(profile.multiprocessors);
+        let waves = (tiles / processors).ceil();
+        let slower = match factor {
+            TileFactor::Split => 6.0,
+            TileFactor::Tf32 => 2.0,
+            _ => 1.0,
+        };
+        let tile = f64::from(TILE_M * self.tile_n * Self::tile_k(factor));
+        let rate = self.rate * 1e12 * tile::relative_rate(profile) / processors;
+        let step = 2.0 * tile * slower * if apart { APART } else { 1.0 } / rate;
+        let summed = waves * (steps as f64 * step + TILE_END);
+        // Few multiprocessors do not reach the memory's bandwidth.
+        let few = tiles.min(processors) * tile::LOADED;
+        BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)).min(few))
+    }
+
+    fn describe(&self, factor: TileFactor) -> String {
+        format!("{TILE_M} x {} x {}", self.tile_n, Self::tile_k(factor))
     }
 
     fn shared(&self, factor: TileFactor) -> u32 {
@@ -52,7 +112,7 @@ impl WgmmaTiling {
     }
 
     /// Returns the inner extent of a stage, in elements.
-    fn tile_k(factor: TileFactor) -> u32 {
+    pub(super) fn tile_k(factor: TileFactor) -> u32 {
         LINE_BYTES / factor.size() as u32
     }
 }
@@ -67,22 +127,6 @@ struct Fetch {
     each: u32,
 }
 
-/// Returns why it is the fastest, if it is.
-pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
-    let product = of.product;
-    // On an H100 results of 1024 x 1024 are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
-    let large = product.tile.is_none()
-        && product.m >= 64
-        && product.n >= 64
-        && product.m * product.n * product.batch >= 3 << 19;
-    let worth = profile.runs(Arch::Sm90a)
-        && factor != TileFactor::Single
-        && product.has_product()
-        && large
-        && product.k >= 64;
-    (worth && refused(of).is_none()).then(|| "enough tiles for every multiprocessor".into())
-}
-
 /// Returns why it cannot run, if so.
 pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
     let product = of.product;
@@ -91,11 +135,28 @@ pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
         return Some(format!("{tiles} tiles exceed a 32-bit counter"));
     }
     // Copies use the second and third dimension of a grid.
-    let max = 65535;
-    if product.m.max(product.n).div_ceil(PACKED) > max || product.batch > max {
+    let max = usize::from(u16::MAX);
+    if product.m.max(product.n).max(product.k).div_ceil(PACKED) > max || product.batch > max {
         return Some(format!("it copies factors of at most {} rows, and {max} products", max * PACKED));
     }
     None
+}
+
+/// Returns why it cannot run: its limits, or the tile that was asked for.
+pub(super) fn refusal(of: &CudaProduct<'_>, factor: TileFactor) -> Option<crate::Error> {
+    if let Some(why) = refused(of) {
+        return Some(err!(TooLarge, "{}: the variant `wgmma`: {why}; use `mma`", of.name));
+    }
+    let none = |tile| !WgmmaTiling::all(factor).iter().any(|tiling| tiling.is(factor, tile));
+    of.product.tile.filter(|tile| none(*tile)).map(|_| {
+        let tiles: Vec<_> = WgmmaTiling::all(factor).iter().map(|tiling| tiling.describe(factor)).collect();
+        err!(
+            InvalidArgument,
+            "{}: the tiles of the variant `wgmma` are {}; take one of these, or use `mma`",
+            of.name,
+            tiles.join(" and ")
+        )
+    })
 }
 
 /// Adds the launches.
@@ -103,29 +164,16 @@ pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
+    (form, way): (&WgmmaTiling, &CudaWay),
     end: &ProductEnd,
     profile: &CudaProfile,
 ) -> Result<()> {
-    if of.product.tile.is_some() {
-        return Err(err!(
-            InvalidArgument,
-            "{}: the variant `wgmma` has fixed tiles; leave out the tile, or use `mma`",
-            of.name
-        ));
-    }
-    if let Some(why) = refused(of) {
-        return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; use `mma`", of.name));
-    }
     let product = of.product;
-    let form = WgmmaTiling::of(factor, product.n);
-    program.decision.why = format!(
-        "{}; tile {TILE_M} x {} x {} in {} stages, {}",
-        program.decision.why,
-        form.tile_n,
-        WgmmaTiling::tile_k(factor),
-        form.stages,
-        form.measured
-    );
+    program.decision.because(format_args!(
+        "tile {} in {} stages, measured on an H100",
+        form.describe(factor),
+        form.stages
+    ));
     let [a, b] = if product.has_product() {
         [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
@@ -147,21 +195,25 @@ pub(super) fn lower(
         .define("B_MAJOR", u32::from(b.major));
     let kernel = program.kernel(end.end.define(kernel));
 
-    let tiles = (product.m as u64).div_ceil(u64::from(TILE_M))
-        * (product.n as u64).div_ceil(u64::from(form.tile_n))
-        * product.batch as u64;
-    let blocks = tiles.min(u64::from(profile.multiprocessors)) as u32;
+    let blocks = (form.tiles(product) * way.slices as u64).min(u64::from(profile.multiprocessors)) as u32;
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
     args.extend([end.bias.clone(), end.c.clone()]);
     args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
     args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
-    args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
+    args.extend([end.c_layout.at.ld, end.c_layout.stride].map(|x| Arg::U64(x as u64)));
+    args.extend([way.slices, way.slice_k].map(|x| Arg::U32(x as u32)));
     args.extend(end.last.clone());
     let shared = form.shared(factor);
     program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
     Ok(())
+}
+
+/// Returns whether a factor must be copied before the copy engine can read it.
+pub(super) fn packs(of: &CudaProduct<'_>, factor: TileFactor, which: usize) -> bool {
+    let lines = of.lines(which, factor);
+    lines.unit < 16 || factor == TileFactor::Split || !lines.along_k && factor.size() != 2
 }
 
 /// Returns how factor `which` is copied to shared memory; `rows` are those of the result. Adds the copy to scratch if
@@ -174,14 +226,18 @@ fn fetch(
     rows: usize,
     tile: u32,
 ) -> Fetch {
-    let BatchLayout { at, stride, .. } = of.layouts[which];
+    let BatchLayout { mut at, stride, .. } = of.layouts[which];
     let lines = of.lines(which, factor);
     let (k, size) = (of.product.inner(), factor.size());
+    if at.rows == 1 {
+        // No second row has to be aligned.
+        at.ld = at.ld.next_multiple_of(16 / size);
+    }
     let products = if stride == 0 { 1 } else { of.product.batch };
     let dtype = of.types.factors;
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
     let rounds = factor == TileFactor::Tf32;
-    if lines.unit == 16 && factor != TileFactor::Split && (lines.along_k || size == 2) {
+    if !packs(of, factor, which) {
         let side = if lines.along_k {
             [WgmmaTiling::tile_k(factor), tile, 1]
         } else {
@@ -192,60 +248,79 @@ fn fetch(
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
     }
 
-    let Packed { copy, low, ld } = pack(of, program, factor, which, rows);
+    // Factors of 16 bits are read in either order.
+    let major = !lines.along_k && size == 2;
+    let Packed { copy, low, at } = pack(of, program, factor, which, [rows, k], !major);
     let why = match factor {
         TileFactor::Split => "is split",
-        _ if lines.along_k || size == 2 => "is copied into rows of whole 16-byte chunks",
+        _ if lines.along_k || major => "is copied into rows of whole 16-byte chunks",
         _ => "is transposed",
     };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
+    let tile_k = WgmmaTiling::tile_k(factor);
+    let side = if major { [64, tile_k, 1] } else { [tile_k, tile, 1] };
     let maps = [copy, low].map(|area| {
-        let strides = [ld * size, ld * rows * size];
-        boxes(
-            ArgMemory::Scratch(area),
-            dtype,
-            false,
-            [k, rows, products],
-            strides,
-            [WgmmaTiling::tile_k(factor), tile, 1],
-        )
+        let strides = [at.ld * size, at.ld * at.rows * size];
+        boxes(ArgMemory::Scratch(area), dtype, false, [at.cols, at.rows, products], strides, side)
     });
-    Fetch { maps, major: false, each: u32::from(products > 1) }
+    Fetch { maps, major, each: u32::from(products > 1) }
 }
 
 /// A factor copied to scratch.
-pub(super) struct Packed {
-    pub(super) copy: usize,
+struct Packed {
+    copy: usize,
     /// Its low part, if it is split.
     low: usize,
-    /// Elements from one row of op(A), or column of op(B), to the next.
-    pub(super) ld: usize,
+    at: DenseLayout,
 }
 
-/// Copies a factor into rows of whole 16-byte chunks along k.
-pub(super) fn pack(
+/// Copies a factor into rows of whole 16-byte chunks: `along_k`, or in the order that it has. Returns where it is then,
+/// and its layout.
+pub(super) fn packed(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
     which: usize,
-    rows: usize,
+    along_k: bool,
+) -> (ArgMemory, BatchLayout) {
+    let rows = if which == 0 { of.product.m } else { of.product.n };
+    // The tile engine splits elements itself.
+    let factor = if factor == TileFactor::Split { TileFactor::Single } else { factor };
+    let Packed { copy, at, .. } = pack(of, program, factor, which, [rows, of.product.k], along_k);
+    let span = at.rows * at.ld;
+    let stride = if of.layouts[which].stride == 0 { 0 } else { span };
+    (ArgMemory::Scratch(copy), BatchLayout { at, span, stride })
+}
+
+/// Lines of at least this many elements start at multiples of 128 bytes in a copy, where loads are faster.
+const LONG_LINE: usize = 512;
+
+/// Copies a factor of `rows` rows of the result into rows of whole 16-byte chunks.
+fn pack(
+    of: &CudaProduct<'_>,
+    program: &mut CudaProgram,
+    factor: TileFactor,
+    which: usize,
+    [rows, k]: [usize; 2],
+    along_k: bool,
 ) -> Packed {
     let BatchLayout { at, stride, .. } = of.layouts[which];
-    let (k, size, lines) = (of.product.inner(), factor.size(), of.lines(which, factor));
+    let (size, lines) = (factor.size(), of.lines(which, factor));
     let products = if stride == 0 { 1 } else { of.product.batch };
-    let ld = k.next_multiple_of(16 / size);
+    let [count, length] = if along_k || lines.along_k { [rows, k] } else { [k, rows] };
+    let ld = length.next_multiple_of(if length < LONG_LINE { 16 } else { 128 } / size);
     // Overlapping products may exceed the memory.
-    let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
+    let bytes = [products, count, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
     let copy = program.scratch(bytes);
     let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
     let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
-    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
+    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(along_k && !lines.along_k)));
     let mut args = vec![Arg::from(of.memory[which]), Arg::Scratch(copy), Arg::Scratch(low)];
-    args.extend([rows, k].map(|x| Arg::U32(x as u32)));
+    args.extend([count, length].map(|x| Arg::U32(x as u32)));
     args.extend([at.ld, stride, ld].map(|x| Arg::U64(x as u64)));
-    let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
+    let grid = [length.div_ceil(PACKED), count.div_ceil(PACKED), products].map(|x| x as u32);
     program.launches.push(Launch::new(kernel, grid, 256, args));
-    Packed { copy, low, ld }
+    Packed { copy, low, at: DenseLayout { rows: count, cols: length, ld } }
 }
 
 fn boxes(
@@ -288,8 +363,7 @@ mod tests {
         };
         let h100 = CudaProfile::h100();
         assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
-        assert_eq!(variant(512, 512, 4096, &h100), "mma");
-        assert_eq!(variant(4096, 4096, 0, &h100), "mma");
+        assert_eq!(variant(512, 512, 4096, &h100), "wgmma");
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
         let asked = Gemm::new(4096, 4096, 4096).tile(ProductTile { m: 128, n: 128, k: 32 });
@@ -316,6 +390,7 @@ mod tests {
             let gemm = Gemm::new(256, 256, 256)
                 .when(trans_b, |op| op.trans_b())
                 .precision(precision)
+                .slices(1)
                 .variant("wgmma");
             let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
             program.check(&h100).unwrap();
@@ -333,6 +408,7 @@ mod tests {
         program.check(&CudaProfile::h100()).unwrap();
         let maps = maps(&program);
         assert_eq!((maps[0].dims[2], maps[1].dims[2]), (7, 1));
-        assert_eq!(program.launches[0].grid, [7, 1, 1]);
+        // Seven products of 128 x 256, in tiles of 128 x 64.
+        assert_eq!(program.launches[0].grid, [28, 1, 1]);
     }
 }

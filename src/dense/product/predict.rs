@@ -49,6 +49,11 @@ impl Rates {
         Self { processors, flop: fma_flop_per_second / processors, bytes: copy_bytes_per_second, wait }
     }
 
+    /// Seconds to move `bytes`, as far as memory bounds them.
+    pub(crate) fn pass(&self, bytes: f64) -> f64 {
+        bytes / self.bytes
+    }
+
     /// Seconds to copy `bytes`, which fit the cache or not.
     pub(crate) fn copy(&self, bytes: f64) -> f64 {
         bytes / if bytes < CACHE_BYTES { self.bytes * CACHE_RATE } else { self.bytes }
