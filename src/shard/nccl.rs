@@ -58,8 +58,7 @@ pub struct Nccl {
     shared: RefCell<Vec<SharedMemory>>,
     /// For each exchange under way, by its number, what its end waits for.
     under_way: RefCell<HashMap<u64, ExchangeEnd>>,
-    /// How devices reach each other's memory, if they do: long slices are then copied by the copy engines, while kernels
-    /// run.
+    /// How devices reach each other's memory, if they do: copy engines then copy long slices, while kernels run.
     direct: Option<DirectLink>,
 }
 

@@ -375,19 +375,19 @@ impl<L: Transport> Rank<L> {
     ) -> Result<StartedReduce<'a, T>> {
         let begun = Instant::now();
         let way = if self.size() == 1 {
-            ReduceWay::Alone
+            AllReduceWay::Alone
         } else {
             let header = self.header::<T>(Call::AllReduce(how), slice.len());
             if self.transport.begin_all_reduce(&header, &slice, how)? {
                 // A ring sends each element twice, but for its own part.
                 let bytes = 2 * slice.len() * T::DTYPE.size() / self.size() * (self.size() - 1);
                 self.add(1, bytes, begun);
-                ReduceWay::Link(header)
+                AllReduceWay::Link(header)
             } else if Self::reduces_on_devices(&slice) {
-                ReduceWay::Devices
+                AllReduceWay::Devices
             } else {
                 let first = slice.slice(..slice.len().min(PIECE))?;
-                ReduceWay::Host(header, (!first.is_empty()).then(|| first.start_move()).transpose()?)
+                AllReduceWay::Host(header, (!first.is_empty()).then(|| first.start_move()).transpose()?)
             }
         };
         Ok(StartedReduce { slice, how, begun, way })
@@ -397,13 +397,13 @@ impl<L: Transport> Rank<L> {
     pub(super) fn finish_all_reduce<T: Element>(&self, started: StartedReduce<'_, T>) -> Result<()> {
         let StartedReduce { slice, how, begun, way } = started;
         let (header, mut moving) = match way {
-            ReduceWay::Alone => return Ok(()),
-            ReduceWay::Link(header) => {
+            AllReduceWay::Alone => return Ok(()),
+            AllReduceWay::Link(header) => {
                 self.transport.finish_all_reduce(&header)?;
                 return self.note_link(begun);
             }
-            ReduceWay::Devices => return self.reduce_on_devices(slice, how),
-            ReduceWay::Host(header, moving) => (header, moving),
+            AllReduceWay::Devices => return self.reduce_on_devices(slice, how),
+            AllReduceWay::Host(header, moving) => (header, moving),
         };
         let pieces: Vec<_> = (0..slice.len().div_ceil(PIECE))
             .map(|i| slice.slice(i * PIECE..slice.len().min((i + 1) * PIECE)))
@@ -434,11 +434,11 @@ pub(super) struct StartedReduce<'a, T: Element> {
     slice: Slice<'a, T>,
     how: Combine,
     begun: Instant,
-    way: ReduceWay,
+    way: AllReduceWay,
 }
 
 /// How a slice is reduced.
-enum ReduceWay {
+enum AllReduceWay {
     /// There is one rank.
     Alone,
     /// By the link.

@@ -175,8 +175,8 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Precision
-    /// f32 throughout, but for step lengths that the host or NCCL's stream computes in f64. The curvature of a step follows from the one
-    /// before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
+    /// f32 throughout, but for step lengths that the host or NCCL's stream computes in f64. The curvature of a step
+    /// follows from the one before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
     /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations
     /// go on from `x` as long as that helps.
     ///

@@ -75,9 +75,9 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Cost
-    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks in up to eight pieces, and a merge
-    /// of the runs in `log2(ranks)` passes: of a piece while later ones are under way. Memory: three times the shard, and
-    /// the scratch of the sort.
+    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks in up to eight pieces, and a
+    /// merge of the runs in `log2(ranks)` passes: of a piece while later ones are under way. Memory: three times the
+    /// shard, and the scratch of the sort.
     ///
     /// # Errors
     /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](crate::ErrorKind::TooLarge) asks for more ranks.
@@ -149,8 +149,8 @@ impl<L: Transport> Rank<L> {
         self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
-    /// Returns where this rank's sorted shard is cut into `parts`: part `j` of all ranks has the elements from cut `j` to
-    /// cut `j + 1`.
+    /// Returns where this rank's sorted shard is cut into `parts`: part `j` of all ranks has the elements from cut `j`
+    /// to cut `j + 1`.
     fn cuts<T: SortKey>(
         &self,
         sorted: &Buffer<T>,

@@ -28,8 +28,8 @@ struct GradientBucket {
     range: Range<usize>,
 }
 
-/// Cuts the dispatches of a gradient: each part ends where gradients of at least `bytes` are whole. Layers come from last
-/// to first, so these lie behind those that follow.
+/// Cuts the dispatches of a gradient: each part ends where gradients of at least `bytes` are whole. Layers come from
+/// last to first, so these lie behind those that follow.
 fn cut_gradient(program: &Program, bytes: usize) -> Vec<(Range<usize>, Range<usize>)> {
     let touched = |i: usize| {
         let bindings = program.dispatches[i].bindings.iter();
@@ -37,21 +37,20 @@ fn cut_gradient(program: &Program, bytes: usize) -> Vec<(Range<usize>, Range<usi
         ends.max().unwrap_or(0) as usize / size_of::<f32>()
     };
     let mut parts = Vec::new();
-    let (mut end, mut last) = (program.operands[GRADIENTS].len, program.dispatches.len());
+    let (mut end, last) = (program.operands[GRADIENTS].len, program.dispatches.len());
     // The gradients that change after each dispatch.
     let mut after = vec![0; last + 1];
     for i in (0..last).rev() {
         after[i] = after[i + 1].max(touched(i));
     }
     let mut first = 0;
-    for i in 1..last {
-        let begin = after[i].next_multiple_of(TENSOR_STEP).min(end);
+    for (i, changes) in after.iter().enumerate().take(last).skip(1) {
+        let begin = changes.next_multiple_of(TENSOR_STEP).min(end);
         if (end - begin) * size_of::<f32>() >= bytes && begin > 0 {
             parts.push((first..i, begin..end));
             (first, end) = (i, begin);
         }
     }
-    last = last.max(first);
     parts.push((first..last, 0..end));
     parts
 }
@@ -172,13 +171,13 @@ impl<L: Transport> Rank<L> {
             buckets.push(GradientBucket { pass, weigh, range });
         }
         // Devices may differ.
-        let begins = self.gather_equal(&[buckets.len() as u64])?;
-        let most = begins.iter().copied().max().unwrap_or(1) as usize;
-        let mut own = vec![0u64; most];
+        let counts = self.gather_equal(&[buckets.len() as u64])?;
+        let longest = counts.iter().copied().max().unwrap_or(1) as usize;
+        let mut own = vec![0u64; longest];
         for (begin, bucket) in own.iter_mut().zip(&buckets) {
             *begin = bucket.range.start as u64;
         }
-        self.agree(OP, &vec!["the begin of a bucket of gradients"; most], &own)?;
+        self.agree(OP, &vec!["the begin of a bucket of gradients"; longest], &own)?;
         let states = update.program().operands.iter().skip(2);
         let state = states.map(|operand| gpu.alloc_zeroed(operand.len)).collect::<Result<_>>()?;
         Ok(Trainer {

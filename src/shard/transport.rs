@@ -208,8 +208,8 @@ pub trait Transport {
         None
     }
 
-    /// Starts to reduce a device slice over all ranks, with the contents that work submitted so far leaves in it, if the
-    /// link can do that by itself. Returns whether it did. The slice must not be used before
+    /// Starts to reduce a device slice over all ranks, with the contents that work submitted so far leaves in it, if
+    /// the link can do that by itself. Returns whether it did. The slice must not be used before
     /// [`finish_all_reduce`](Self::finish_all_reduce).
     ///
     /// # Errors
