@@ -287,8 +287,8 @@ impl Nccl {
         Ok(())
     }
 
-    /// Ends what `begin_direct` has begun. The host waits: a queue of wgpu that waits for CUDA keeps the device from it
-    /// for a millisecond.
+    /// Ends what `begin_direct` has begun. The host waits, not wgpu's queue: a piece of a sort was there 0.9 ms sooner on
+    /// two H200s.
     fn finish_direct<T: Element>(
         &self,
         direct: &DirectLink,
