@@ -287,8 +287,8 @@ impl Nccl {
         Ok(())
     }
 
-    /// Ends what `begin_direct` has begun. The host waits, not wgpu's queue: a piece of a sort was there 0.9 ms sooner on
-    /// two H200s.
+    /// Ends what `begin_direct` has begun. The host waits, not wgpu's queue, which learns of the end later: the guide
+    /// `shards` has figures.
     fn finish_direct<T: Element>(
         &self,
         direct: &DirectLink,
