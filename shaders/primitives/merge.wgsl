@@ -2,13 +2,13 @@
 // merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and
 // of the next workgroup's. merge_tiles: one workgroup merges a tile. With COUNTED the device knows the length of b, and
 // with COUNTED_A that of a; the first kernel writes that of the result, and both behind the diagonals. With HALVES
-// elements are 16 bits wide, two in a word. With VECTORS the length of the result is a multiple of 4. With PART the
-// inputs begin inside of their operands.
+// elements are 16 bits wide, two in a word. With VECTORS length and begin of the result are multiples of 4. With PART
+// inputs and result begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
 
 #if PART
-struct Params { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32 }
+struct Params { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32, begin: u32 }
 #else
 struct Params { a_len: u32, b_len: u32, tiles: u32 }
 #endif
@@ -29,6 +29,11 @@ fn b_at(j: u32) -> u32 { return b[params.b_begin + j]; }
 fn a_at(i: u32) -> u32 { return a[i]; }
 fn b_at(j: u32) -> u32 { return b[j]; }
 #endif
+#endif
+#if PART
+fn first_place() -> u32 { return params.begin; }
+#else
+fn first_place() -> u32 { return 0u; }
 #endif
 fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
@@ -117,7 +122,7 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
 #for k in (ITEMS + 3) / 4
     let q_{k} = lane + {k}u * WORKGROUP_SIZE;
     if 4u * q_{k} < count {
-        output[begin / 4u + q_{k}] = vec4<u32>(
+        output[(first_place() + begin) / 4u + q_{k}] = vec4<u32>(
 #for c in 4
             wg_words[4u * q_{k} + {c}u],
 #end
@@ -127,7 +132,7 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
 #else
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {
-        output[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
+        output[first_place() + begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
     }
 #end
 #endif

@@ -383,6 +383,12 @@ impl CudaGpu {
         self.inner.context.cast()
     }
 
+    /// Returns the driver's number of the device, `CUdevice`.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(crate) fn device(&self) -> i32 {
+        self.inner.device
+    }
+
     /// Returns the free and the total bytes of device memory. Fails if the device is lost.
     pub fn memory(&self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);

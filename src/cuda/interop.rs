@@ -294,6 +294,12 @@ impl Bridge {
         &self.order
     }
 
+    /// Returns wgpu's device.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
     /// Returns the stream.
     pub fn stream(&self) -> &CudaStream {
         &self.stream

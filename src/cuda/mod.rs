@@ -23,11 +23,15 @@ mod executable;
 mod interop;
 mod nvrtc;
 mod op_call;
+#[cfg(all(feature = "nccl", target_os = "linux"))]
+mod peers;
 #[cfg(feature = "primitives")]
 mod primitives;
 mod probe;
 mod program;
 mod source;
+#[cfg(all(feature = "nccl", target_os = "linux"))]
+pub(crate) mod sparse;
 mod stream;
 #[cfg(any(feature = "dense", feature = "attention"))]
 mod tile;
@@ -73,6 +77,8 @@ pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
         probe::samples,
         #[cfg(feature = "primitives")]
         primitives::samples,
+        #[cfg(all(feature = "nccl", target_os = "linux"))]
+        sparse::cg_stream::samples,
     ];
     let mut programs = Vec::new();
     for family in families {

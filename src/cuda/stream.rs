@@ -185,6 +185,11 @@ impl Drop for CudaEvent {
 }
 
 impl CudaEvent {
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(super) fn handle(&self) -> sys::CUevent {
+        self.handle
+    }
+
     pub(super) fn record_on(&self, stream: &CudaStream) -> Result<()> {
         // SAFETY: both are alive.
         self.gpu.call("event", || unsafe { sys::cuEventRecord(self.handle, stream.handle()) })
@@ -194,6 +199,21 @@ impl CudaEvent {
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the event is alive.
         self.gpu.call("event: wait", || unsafe { sys::cuEventSynchronize(self.handle) })
+    }
+
+    /// Returns whether the event is complete. Fails if the device is lost.
+    pub fn is_done(&self) -> Result<bool> {
+        let mut done = true;
+        self.gpu.call("event: is_done", || {
+            // SAFETY: the event is alive.
+            let code = unsafe { sys::cuEventQuery(self.handle) };
+            if code == sys::CUresult::CUDA_ERROR_NOT_READY {
+                done = false;
+                return sys::CUresult::CUDA_SUCCESS;
+            }
+            code
+        })?;
+        Ok(done)
     }
 
     /// Waits for both events and returns the seconds from `earlier` to this one, by the device clock.

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, err};
 use ash::{khr, vk};
 use std::ffi::CStr;
 use std::fmt;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 type Vulkan = wgpu::hal::api::Vulkan;
@@ -236,15 +236,33 @@ impl Gpu {
             return Err(err!(Shape, "alloc_shared: 0 elements cannot be shared; use Gpu::alloc"));
         }
         let driver = Driver::of(self, "alloc_shared")?;
-        let memory = match driver.allocate(bytes.next_multiple_of(4)) {
+        let memory = match driver.shared(bytes.next_multiple_of(4), None) {
             // Memory of the pool, of staging, or still in use by the GPU may suffice.
             Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                 self.wait()?;
                 self.trim();
-                driver.allocate(bytes.next_multiple_of(4))?
+                driver.shared(bytes.next_multiple_of(4), None)?
             }
             other => other?,
         };
+        self.cleared(memory, n)
+    }
+
+    /// Takes memory of another interface to the card, which holds `n` elements or more, and zeroes them. The other
+    /// interface keeps it alive, and this device a descriptor of it.
+    ///
+    /// # Errors
+    /// As [`alloc_shared`](Self::alloc_shared).
+    #[cfg(feature = "nccl")]
+    pub(crate) fn import_shared<T: Element>(&self, fd: OwnedFd, n: usize) -> Result<Buffer<T>> {
+        self.probe()?;
+        let bytes = self.bytes_of::<T>("import_shared", n)?.max(4);
+        let driver = Driver::of(self, "import_shared")?;
+        let memory = driver.shared(bytes.next_multiple_of(4), Some(fd))?;
+        self.cleared(memory, n)
+    }
+
+    fn cleared<T: Element>(&self, memory: Memory, n: usize) -> Result<Buffer<T>> {
         let buffer = Buffer::new(self, Arc::new(memory), n);
         let mut rec = self.recorder();
         rec.clear(&buffer)?;
@@ -279,8 +297,8 @@ impl<T: Element> Buffer<T> {
 }
 
 impl Driver<'_> {
-    /// A buffer of `bytes` in an exportable allocation of its own.
-    fn allocate(&self, bytes: u64) -> Result<Memory> {
+    /// A buffer of `bytes` in an exportable allocation of its own, or in memory of another interface.
+    fn shared(&self, bytes: u64, import: Option<OwnedFd>) -> Result<Memory> {
         const HANDLE: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let op = format!("alloc_shared of {bytes} bytes");
         self.needs(
@@ -296,10 +314,14 @@ impl Driver<'_> {
             self.instance.get_physical_device_external_buffer_properties(self.physical, &info, &mut able);
         }
         let able = able.external_memory_properties.external_memory_features;
-        if !able.contains(vk::ExternalMemoryFeatureFlags::EXPORTABLE) {
+        let needed = match import {
+            Some(_) => vk::ExternalMemoryFeatureFlags::IMPORTABLE,
+            None => vk::ExternalMemoryFeatureFlags::EXPORTABLE,
+        };
+        if !able.contains(needed) {
             return Err(err!(
                 Unsupported,
-                "{op}: {} ({}) does not export storage buffers as file descriptors; copy through the host",
+                "{op}: {} ({}) does not share storage buffers by file descriptors; copy through the host",
                 self.gpu.profile().name,
                 self.gpu.profile().driver
             ));
@@ -313,7 +335,7 @@ impl Driver<'_> {
             .push_next(&mut external);
         // SAFETY: the extension is enabled and all structures live here.
         let buffer = unsafe { self.device.create_buffer(&info, None) }.map_err(|e| vulkan_error(&op, e))?;
-        let (memory, allocation_bytes, fd) = match self.bind(buffer, HANDLE) {
+        let (memory, allocation_bytes, fd) = match self.bind(buffer, HANDLE, import) {
             Ok(bound) => bound,
             Err(e) => {
                 // SAFETY: created above and used by nobody.
@@ -339,11 +361,12 @@ impl Driver<'_> {
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
     }
 
-    /// Allocates memory for `buffer`, binds it and exports it. Returns memory, size and descriptor.
+    /// Allocates memory for `buffer` or imports it, and binds it. Returns memory, size and a descriptor.
     fn bind(
         &self,
         buffer: vk::Buffer,
         handle: vk::ExternalMemoryHandleTypeFlags,
+        import: Option<OwnedFd>,
     ) -> std::result::Result<(vk::DeviceMemory, u64, OwnedFd), vk::Result> {
         // SAFETY: queries about handles that live.
         let (needs, types) = unsafe {
@@ -359,13 +382,13 @@ impl Driver<'_> {
         };
         let all = || (0..types.memory_type_count).filter(allowed);
         let kind = all().find(local).or_else(|| all().next()).ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)?;
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size).memory_type_index(kind);
+        if let Some(fd) = import {
+            return self.bind_imported(buffer, handle, info, fd).map(|(memory, fd)| (memory, needs.size, fd));
+        }
         let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(handle);
         let mut dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
-        let info = vk::MemoryAllocateInfo::default()
-            .allocation_size(needs.size)
-            .memory_type_index(kind)
-            .push_next(&mut export)
-            .push_next(&mut dedicated);
+        let info = info.push_next(&mut export).push_next(&mut dedicated);
         // SAFETY: the size and type are those that the driver asked for; the structures live here.
         let memory = unsafe { self.device.allocate_memory(&info, None) }?;
         let get = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(handle);
@@ -379,6 +402,34 @@ impl Driver<'_> {
             Ok(fd) => Ok((memory, needs.size, unsafe { OwnedFd::from_raw_fd(fd) })),
             Err(e) => {
                 // SAFETY: allocated above; the caller destroys the buffer and nothing else knows it.
+                unsafe { self.device.free_memory(memory, None) };
+                Err(e)
+            }
+        }
+    }
+}
+
+impl Driver<'_> {
+    /// Imports memory, and binds `buffer` to it. Returns the memory and a descriptor of it.
+    fn bind_imported(
+        &self,
+        buffer: vk::Buffer,
+        handle: vk::ExternalMemoryHandleTypeFlags,
+        info: vk::MemoryAllocateInfo<'_>,
+        fd: OwnedFd,
+    ) -> std::result::Result<(vk::DeviceMemory, OwnedFd), vk::Result> {
+        let given = fd.try_clone().map_err(|_| vk::Result::ERROR_TOO_MANY_OBJECTS)?;
+        let mut import = vk::ImportMemoryFdInfoKHR::default().handle_type(handle).fd(given.as_raw_fd());
+        let info = info.push_next(&mut import);
+        // SAFETY: an open descriptor of memory of this device, at least as large; the structures live here.
+        let memory = unsafe { self.device.allocate_memory(&info, None) }?;
+        // The driver now owns the descriptor.
+        let _ = given.into_raw_fd();
+        // SAFETY: memory and buffer belong together and nothing is bound yet.
+        match unsafe { self.device.bind_buffer_memory(buffer, memory, 0) } {
+            Ok(()) => Ok((memory, fd)),
+            Err(e) => {
+                // SAFETY: imported above; the caller destroys the buffer and nothing else knows it.
                 unsafe { self.device.free_memory(memory, None) };
                 Err(e)
             }

@@ -66,6 +66,9 @@ pub struct ShardedMatrix {
     gather: Option<(Plan<Gather, f32>, Buffer<u32>)>,
     sent: Buffer<f32>,
     entries: usize,
+    /// The same rows on the link's stream, if solvers run there.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(super) on_stream: Option<super::nccl::StreamMatrix>,
 }
 
 /// Some rows of a shard, one after another.
@@ -135,18 +138,38 @@ impl<L: Transport> Rank<L> {
         } else {
             Some((Gather::new([rows.rows, 1], sent.len()).plan::<f32>(gpu)?, gpu.upload(&sent)?))
         };
+        let (sends, receives) = (super::rank::ranges(OP, &asked_by)?, super::rank::ranges(OP, &counts)?);
+        #[cfg(all(feature = "nccl", target_os = "linux"))]
+        let on_stream = self.on_stream([&inner, &outer], &sent, &sends, &receives)?;
         Ok(ShardedMatrix {
             rows: rows.rows,
             whole,
             inner: ShardPart::new(gpu, 0..order.inner, &inner)?,
             outer: ShardPart::new(gpu, order.inner..rows.rows, &outer)?,
             places: order.places,
-            sends: super::rank::ranges(OP, &asked_by)?,
-            receives: super::rank::ranges(OP, &counts)?,
+            sends,
+            receives,
             gather,
             sent: self.alloc(sent.len())?,
             entries: rows.col_idxs.len(),
+            #[cfg(all(feature = "nccl", target_os = "linux"))]
+            on_stream,
         })
+    }
+
+    /// Uploads the rows to the link's stream, if solvers run there on all ranks.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    fn on_stream(
+        &self,
+        parts: [&Csr; 2],
+        sent: &[u32],
+        sends: &[Range<usize>],
+        receives: &[Range<usize>],
+    ) -> Result<Option<super::nccl::StreamMatrix>> {
+        let Some(nccl) = self.transport().nccl() else { return Ok(None) };
+        let own = nccl.stream_matrix(parts, sent, sends.to_vec(), receives.to_vec())?;
+        let all = self.gather_equal(&[u8::from(own.is_some())])?;
+        Ok(own.filter(|_| all.iter().all(|there| *there == 1)))
     }
 
     /// Multiplies a sharded matrix by a vector, `y = A x`. `x` has [`vector_len`](ShardedMatrix::vector_len) elements,

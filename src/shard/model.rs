@@ -1,6 +1,7 @@
 //! Predicted times of schedules and algorithms: links by alpha-beta, devices by their roofline.
 
 use super::schedule::{Step, TREE_BYTES};
+use super::training::BUCKET_BYTES;
 use crate::error::{Result, err};
 use crate::program::Ceilings;
 use std::collections::VecDeque;
@@ -204,9 +205,13 @@ impl Prediction {
     }
 
     /// Returns the seconds of a training step whose one-device time is `step` for all samples, with `parameters` f32
-    /// parameters.
+    /// parameters. The last bucket of gradients follows the backward pass; the others travel during it, two thirds of
+    /// the step.
     pub fn train_step(&self, p: usize, step: f64, parameters: usize) -> f64 {
-        step / p as f64 + self.all_reduce(p, 4.0 * parameters as f64)
+        let bytes = 4.0 * parameters as f64;
+        let last = bytes.min(BUCKET_BYTES as f64);
+        let (each, others) = (step / p as f64, self.all_reduce(p, bytes) - self.all_reduce(p, last));
+        each + self.all_reduce(p, last) + (others - each * 2.0 / 3.0).max(0.0)
     }
 }
 

@@ -1,19 +1,24 @@
 //! Ranks whose device slices travel by NCCL: the feature `nccl`. Linux only, as shared memory is.
 
 mod library;
+mod notes;
+mod stream_cg;
 
 use self::library::{Communicator, Library};
+use self::notes::{CopyNote, NoteLinks};
+pub(super) use self::stream_cg::{StreamMatrix, StreamWork};
 use super::local::{Local, first_cause, in_threads};
 use super::rank::Rank;
 use super::schedule::{self, Step, TREE_BYTES};
 use super::transport::{Combine, Exchange, Header, Transport};
-use crate::cuda::{Bridge, CudaBuffer, CudaGpu, CudaOptions};
+use crate::cuda::{Bridge, CudaBuffer, CudaEvent, CudaGpu, CudaOptions, CudaStream};
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Slices of at most this many bytes travel through the host: handing over to CUDA and back takes longer, about 180 us
 /// between two H200s.
@@ -51,8 +56,30 @@ pub struct Nccl {
     communicator: Communicator,
     bridge: Bridge,
     shared: RefCell<Vec<SharedMemory>>,
-    /// For each exchange under way, its number and the mark of the stream at its end.
-    under_way: RefCell<HashMap<u64, Option<u64>>>,
+    /// For each exchange under way, by its number, what its end waits for.
+    under_way: RefCell<HashMap<u64, ExchangeEnd>>,
+    /// How devices reach each other's memory, if they do: copy engines then copy long slices, while kernels run.
+    direct: Option<DirectLink>,
+}
+
+/// What the end of an exchange waits for.
+enum ExchangeEnd {
+    /// A mark of the bridge's stream.
+    Mark(Option<u64>),
+    /// The last copy from this device.
+    Copied(Arc<CudaEvent>),
+}
+
+/// Copies from device to device.
+struct DirectLink {
+    /// The driver's numbers of the devices of all ranks.
+    devices: Vec<i32>,
+    /// The stream of copies from this device.
+    copies: CudaStream,
+    /// From receivers: their memory is free.
+    free: NoteLinks,
+    /// From senders: the copy is done.
+    done: NoteLinks,
 }
 
 impl std::fmt::Debug for Nccl {
@@ -79,10 +106,12 @@ pub fn run_nccl<R: Send>(
 ) -> Result<Vec<R>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;
-    let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| {
+    let notes = || NoteLinks::group(gpus.len(), timeout);
+    let links = ranks.into_iter().zip(notes()?.into_iter().zip(notes()?));
+    let jobs = links.zip(gpus).map(|((local, notes), gpu)| {
         move || {
             local.prepare(gpu);
-            work(&Rank::new(Nccl::new(local, gpu)?, gpu))
+            work(&Rank::new(Nccl::new(local, notes, gpu)?, gpu))
         }
     });
     first_cause(in_threads(jobs)?)
@@ -90,7 +119,7 @@ pub fn run_nccl<R: Send>(
 
 impl Nccl {
     /// Joins the group of `local`. All ranks call it.
-    fn new(local: Local, gpu: &Gpu) -> Result<Self> {
+    fn new(local: Local, notes: (NoteLinks, NoteLinks), gpu: &Gpu) -> Result<Self> {
         // All ranks learn of a failure before any enters NCCL, which would wait for ever.
         let opened = Self::open(gpu);
         let local = {
@@ -126,9 +155,17 @@ impl Nccl {
             if local.rank() == 0 { library.unique_id()?.to_vec() } else { vec![0; library::ID_BYTES] };
         let rank = Rank::new(local, gpu);
         rank.broadcast(0, &mut id)?;
+        let devices = rank.gather_equal(&[cuda.device()])?;
+        // Memory is of one kind on all ranks.
+        let reached = devices.len() > 1 && bridge.alloc_for::<u32>(1, &devices).is_ok();
+        let direct = rank.gather_equal(&[u8::from(reached)])?.iter().all(|reached| *reached == 1);
         let local = rank.into_transport();
         let communicator = Communicator::new(library, &cuda, &id, local.rank(), local.size())?;
-        Ok(Self { local, communicator, bridge, shared: RefCell::default(), under_way: RefCell::default() })
+        let copies = cuda.stream()?;
+        let (free, done) = notes;
+        let direct = direct.then_some(DirectLink { devices, copies, free, done });
+        let (shared, under_way) = (RefCell::default(), RefCell::default());
+        Ok(Self { local, communicator, bridge, shared, under_way, direct })
     }
 
     fn open(gpu: &Gpu) -> Result<(Library, CudaGpu, Bridge)> {
@@ -192,21 +229,105 @@ impl Nccl {
         if let Some(free) = free {
             return Ok(free.words.clone());
         }
-        let new = match gpu.alloc_shared::<u32>(words) {
+        let new = match self.new_memory(gpu, words) {
             Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                 shared.retain(|s| s.words.owners() != AT_REST);
-                gpu.alloc_shared::<u32>(words)?
+                gpu.trim();
+                self.new_memory(gpu, words)?
             }
             other => other?,
         };
-        shared.push(SharedMemory { cuda: self.bridge.open(&new)?, words: new.clone() });
-        Ok(new)
+        let words = new.words.clone();
+        shared.push(new);
+        Ok(words)
+    }
+
+    fn new_memory(&self, gpu: &Gpu, words: usize) -> Result<SharedMemory> {
+        if let Some(direct) = &self.direct {
+            let (words, cuda) = self.bridge.alloc_for::<u32>(words, &direct.devices)?;
+            return Ok(SharedMemory { words, cuda });
+        }
+        let words = gpu.alloc_shared::<u32>(words)?;
+        Ok(SharedMemory { cuda: self.bridge.open(&words)?, words })
+    }
+
+    /// Starts to copy long slices to the memory of other devices.
+    fn begin_direct<T: Element>(
+        &self,
+        direct: &DirectLink,
+        header: &Header,
+        long: &Exchange<'_, T>,
+    ) -> Result<()> {
+        let of = |slice: &Slice<'_, T>| Header { elements: slice.len(), ..*header };
+        if long.sends.is_empty() && long.receives.is_empty() {
+            return Ok(());
+        }
+        self.bridge.to_cuda()?;
+        let before = Arc::new(self.bridge.stream().record()?);
+        for (from, slice) in &long.receives {
+            let (address, event) = (self.address(slice)?, before.clone());
+            direct.free.send(*from, CopyNote { header: of(slice), address, event })?;
+        }
+        direct.copies.wait_for(&before)?;
+        let mut last = before;
+        for (to, slice) in &long.sends {
+            let (from, header) = (self.address(slice)?, of(slice));
+            for &to in to {
+                let free = direct.free.take(to, &header)?;
+                header.check(self.rank(), to, &free.header, header.bytes())?;
+                direct.copies.wait_for_peer(&free.event)?;
+                // SAFETY: both slices have that many bytes, as the headers say, and both ranks keep them until their
+                // exchanges have ended.
+                unsafe { direct.copies.push(from, free.address, header.bytes()) }?;
+                last = Arc::new(direct.copies.record()?);
+                direct.done.send(to, CopyNote { header, address: 0, event: last.clone() })?;
+            }
+        }
+        self.under_way.borrow_mut().insert(header.number, ExchangeEnd::Copied(last));
+        Ok(())
+    }
+
+    /// Ends what `begin_direct` has begun. The host waits, not wgpu's queue, which learns of the end later: the guide
+    /// `shards` has figures.
+    fn finish_direct<T: Element>(
+        &self,
+        direct: &DirectLink,
+        header: &Header,
+        long: &Exchange<'_, T>,
+        last: &CudaEvent,
+    ) -> Result<()> {
+        for (from, slice) in &long.receives {
+            let expected = Header { elements: slice.len(), ..*header };
+            let done = direct.done.take(*from, &expected)?;
+            expected.check(self.rank(), *from, &done.header, expected.bytes())?;
+            self.wait_until_done(&done.event)?;
+        }
+        self.wait_until_done(last)
+    }
+
+    /// Waits on the host for an event of any device.
+    fn wait_until_done(&self, event: &CudaEvent) -> Result<()> {
+        let (begin, limit) = (Instant::now(), self.timeout());
+        while !event.is_done()? {
+            if begin.elapsed() > limit {
+                return Err(err!(
+                    Timeout,
+                    "nccl: rank {} waited {limit:?} for another device; another rank is late or has failed",
+                    self.rank()
+                ));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 }
 
 impl Drop for Nccl {
     fn drop(&mut self) {
         // The group may end once its work is done.
+        if let Some(direct) = &self.direct {
+            let _ = direct.copies.wait();
+        }
         let _ = self.bridge.stream().wait();
     }
 }
@@ -241,14 +362,25 @@ impl Transport for Nccl {
         self.shared_words(gpu, words)?.front_as(n)
     }
 
+    fn nccl(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn wait(&self, gpu: &Gpu) -> Result<()> {
         // wgpu waits for the stream only in its next submission.
+        if let Some(direct) = &self.direct {
+            direct.copies.wait()?;
+        }
         self.bridge.stream().wait()?;
         gpu.wait()
     }
 
     fn begin<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
         let (short, long) = by_length(exchange);
+        if let Some(direct) = &self.direct {
+            self.local.begin(header, &short)?;
+            return self.begin_direct(direct, header, &long);
+        }
         // Headers of long slices come before short ones from the same rank.
         for (to, slice) in &long.sends {
             for &to in to {
@@ -274,18 +406,29 @@ impl Transport for Nccl {
         }
         self.bridge.to_cuda()?;
         self.communicator.exchange(self.bridge.stream(), &sends, &receives)?;
-        self.under_way.borrow_mut().insert(header.number, self.bridge.mark()?);
+        self.under_way.borrow_mut().insert(header.number, ExchangeEnd::Mark(self.bridge.mark()?));
         Ok(())
     }
 
     fn finish<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
-        let (short, _) = by_length(exchange);
+        let (short, long) = by_length(exchange);
         self.local.finish(header, &short)?;
-        let mark = self.under_way.borrow_mut().remove(&header.number);
-        mark.map_or(Ok(()), |mark| self.bridge.wait_for(mark))
+        let end = self.under_way.borrow_mut().remove(&header.number);
+        match (end, &self.direct) {
+            (Some(ExchangeEnd::Mark(mark)), _) => self.bridge.wait_for(mark),
+            (Some(ExchangeEnd::Copied(last)), Some(direct)) => {
+                self.finish_direct(direct, header, &long, &last)
+            }
+            _ => Ok(()),
+        }
     }
 
-    fn all_reduce<T: Element>(&self, header: &Header, slice: &Slice<'_, T>, how: Combine) -> Result<bool> {
+    fn begin_all_reduce<T: Element>(
+        &self,
+        header: &Header,
+        slice: &Slice<'_, T>,
+        how: Combine,
+    ) -> Result<bool> {
         if T::DTYPE == DType::Bf16 {
             return Err(err!(Unsupported, "nccl: no buffer of wgpu holds bf16"));
         }
@@ -297,7 +440,14 @@ impl Transport for Nccl {
         let address = self.address(slice)?;
         self.bridge.to_cuda()?;
         self.communicator.all_reduce(self.bridge.stream(), address, slice.len(), T::DTYPE, how)?;
-        self.bridge.to_wgpu()?;
+        self.under_way.borrow_mut().insert(header.number, ExchangeEnd::Mark(self.bridge.mark()?));
         Ok(true)
+    }
+
+    fn finish_all_reduce(&self, header: &Header) -> Result<()> {
+        match self.under_way.borrow_mut().remove(&header.number) {
+            Some(ExchangeEnd::Mark(mark)) => self.bridge.wait_for(mark),
+            _ => Ok(()),
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::timeline::WatchedLink;
 use super::transport::{Call, Combine, Exchange, Header, Transport};
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
-use crate::gpu::{Buffer, Gpu, Readback, Slice};
+use crate::gpu::{Buffer, Gpu, Moving, Readback, Slice};
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
@@ -134,7 +134,8 @@ impl<L: Transport> Rank<L> {
         Header { number: self.calls.get(), call, dtype: T::DTYPE, elements: 0, total }
     }
 
-    fn add(&self, messages: usize, bytes: usize, start: Instant) {
+    /// Counts messages that this rank has sent.
+    pub(super) fn add(&self, messages: usize, bytes: usize, start: Instant) {
         let mut traffic = self.traffic.get();
         traffic.messages += messages as u64;
         traffic.bytes += bytes as u64;
@@ -241,23 +242,27 @@ impl<L: Transport> Rank<L> {
             let end = begins.last().copied().unwrap_or(0).checked_add(len as usize);
             begins.push(end.ok_or_else(|| err!(TooLarge, "all-gather: more elements than addresses"))?);
         }
-        let header = self.header::<T>(Call::AllGather, begins[self.size()]);
         let parts: Vec<Range<usize>> = begins.windows(2).map(|w| w[0]..w[1]).collect();
-        let mut all = filled("all-gather", begins[self.size()], T::default())?;
-        all[parts[self.index()].clone()].copy_from_slice(own);
-        self.execute(&header, &schedule::all_gather(self.index(), &parts), None, &mut all, Combine::Sum)?;
-        Ok((all, begins))
+        Ok((self.gather_parts(own, &parts)?, begins))
+    }
+
+    /// Returns the arrays of all ranks one after another, each in its part.
+    pub(super) fn gather_parts<T: Element>(&self, own: &[T], parts: &[Range<usize>]) -> Result<Vec<T>> {
+        let total = parts.last().map_or(0, |part| part.end);
+        let header = self.header::<T>(Call::AllGather, total);
+        let mut all = filled("all-gather", total, T::default())?;
+        let place = parts.get(self.index()).cloned().and_then(|part| all.get_mut(part));
+        let place = place.filter(|place| place.len() == own.len());
+        place.ok_or_else(|| err!(Shape, "all-gather: a part does not have its length"))?.copy_from_slice(own);
+        self.execute(&header, &schedule::all_gather(self.index(), parts), None, &mut all, Combine::Sum)?;
+        Ok(all)
     }
 
     /// Returns the arrays of all ranks, which have the same length, one after another.
     pub(super) fn gather_equal<T: Element>(&self, own: &[T]) -> Result<Vec<T>> {
-        let (n, size) = (own.len(), self.size());
-        let header = self.header::<T>(Call::AllGather, n * size);
-        let mut all = filled("all-gather", n * size, T::default())?;
-        all[n * self.index()..n * (self.index() + 1)].copy_from_slice(own);
-        let parts: Vec<_> = (0..size).map(|i| i * n..(i + 1) * n).collect();
-        self.execute(&header, &schedule::all_gather(self.index(), &parts), None, &mut all, Combine::Sum)?;
-        Ok(all)
+        let n = own.len();
+        let parts: Vec<_> = (0..self.size()).map(|i| i * n..(i + 1) * n).collect();
+        self.gather_parts(own, &parts)
     }
 
     /// Sends `counts[j]` elements of `data`, in order, to rank `j`. Returns what all ranks sent to this one, in the
@@ -357,26 +362,53 @@ impl<L: Transport> Rank<L> {
         slice: impl Into<Slice<'a, T>>,
         how: Combine,
     ) -> Result<()> {
-        let slice = slice.into();
-        if self.size() == 1 {
-            return Ok(());
-        }
-        let header = self.header::<T>(Call::AllReduce(how), slice.len());
-        let start = Instant::now();
-        if self.transport.all_reduce(&header, &slice, how)? {
-            // A ring sends each element twice, but for its own part.
-            let bytes = 2 * slice.len() * T::DTYPE.size() / self.size() * (self.size() - 1);
-            self.add(1, bytes, start);
-            return self.note_link(start);
-        }
-        if self.reduce_on_devices(slice, how)? {
-            return Ok(());
-        }
+        let started = self.begin_all_reduce(slice.into(), how)?;
+        self.finish_all_reduce(started)
+    }
+
+    /// Starts what [`all_reduce_slice`](Self::all_reduce_slice) does: work that is submitted until
+    /// [`finish_all_reduce`](Self::finish_all_reduce) runs meanwhile.
+    pub(super) fn begin_all_reduce<'a, T: Element>(
+        &self,
+        slice: Slice<'a, T>,
+        how: Combine,
+    ) -> Result<StartedReduce<'a, T>> {
+        let begun = Instant::now();
+        let way = if self.size() == 1 {
+            AllReduceWay::Alone
+        } else {
+            let header = self.header::<T>(Call::AllReduce(how), slice.len());
+            if self.transport.begin_all_reduce(&header, &slice, how)? {
+                // A ring sends each element twice, but for its own part.
+                let bytes = 2 * slice.len() * T::DTYPE.size() / self.size() * (self.size() - 1);
+                self.add(1, bytes, begun);
+                AllReduceWay::Link(header)
+            } else if Self::reduces_on_devices(&slice) {
+                AllReduceWay::Devices
+            } else {
+                let first = slice.slice(..slice.len().min(PIECE))?;
+                AllReduceWay::Host(header, (!first.is_empty()).then(|| first.start_move()).transpose()?)
+            }
+        };
+        Ok(StartedReduce { slice, how, begun, way })
+    }
+
+    /// Ends it: work submitted later sees the result.
+    pub(super) fn finish_all_reduce<T: Element>(&self, started: StartedReduce<'_, T>) -> Result<()> {
+        let StartedReduce { slice, how, begun, way } = started;
+        let (header, mut moving) = match way {
+            AllReduceWay::Alone => return Ok(()),
+            AllReduceWay::Link(header) => {
+                self.transport.finish_all_reduce(&header)?;
+                return self.note_link(begun);
+            }
+            AllReduceWay::Devices => return self.reduce_on_devices(slice, how),
+            AllReduceWay::Host(header, moving) => (header, moving),
+        };
         let pieces: Vec<_> = (0..slice.len().div_ceil(PIECE))
             .map(|i| slice.slice(i * PIECE..slice.len().min((i + 1) * PIECE)))
             .collect::<Result<_>>()?;
         let mut data = Vec::new();
-        let mut moving = pieces.first().map(Slice::start_move).transpose()?;
         for (i, piece) in pieces.iter().enumerate() {
             let next = pieces.get(i + 1).map(Slice::start_move).transpose()?;
             data.clear();
@@ -394,6 +426,27 @@ impl<L: Transport> Rank<L> {
         }
         Ok(())
     }
+}
+
+/// An all-reduce of a device slice that has begun.
+#[must_use = "the slice is reduced once `finish_all_reduce` has ended it"]
+pub(super) struct StartedReduce<'a, T: Element> {
+    slice: Slice<'a, T>,
+    how: Combine,
+    begun: Instant,
+    way: AllReduceWay,
+}
+
+/// How a slice is reduced.
+enum AllReduceWay {
+    /// There is one rank.
+    Alone,
+    /// By the link.
+    Link(Header),
+    /// Along a ring, in sums on the devices.
+    Devices,
+    /// On the host; the first piece is on its way.
+    Host(Header, Option<Moving>),
 }
 
 /// Consecutive ranges of these lengths.

@@ -33,14 +33,16 @@ struct Ring<'a, L: Transport, T: Element> {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Reduces a device slice along a ring. Returns whether it did: short slices, and types without sums on devices,
-    /// are left to the host.
-    pub(super) fn reduce_on_devices<T: Element>(&self, slice: Slice<'_, T>, how: Combine) -> Result<bool> {
-        let bytes = slice.len() * T::DTYPE.size();
+    /// Whether a slice is reduced along a ring: short slices, and types without sums on devices, are left to the host.
+    pub(super) fn reduces_on_devices<T: Element>(slice: &Slice<'_, T>) -> bool {
         let known = matches!(T::DTYPE, DType::F32 | DType::I32 | DType::U32);
-        if !known || bytes < LONG_BYTES || !slice.offset().is_multiple_of(ALIGNED as u64) {
-            return Ok(false);
-        }
+        let bytes = slice.len() * T::DTYPE.size();
+        known && bytes >= LONG_BYTES && slice.offset().is_multiple_of(ALIGNED as u64)
+    }
+
+    /// Reduces such a slice.
+    pub(super) fn reduce_on_devices<T: Element>(&self, slice: Slice<'_, T>, how: Combine) -> Result<()> {
+        let bytes = slice.len() * T::DTYPE.size();
         let function = match how {
             Combine::Sum => ZipFn::Add,
             Combine::Prod => ZipFn::Mul,
@@ -48,8 +50,7 @@ impl<L: Transport> Rank<L> {
             Combine::Max => ZipFn::Max,
         };
         let chunks = bytes.div_ceil(self.size() * CHUNK_BYTES);
-        Ring { rank: self, slice, function, chunks }.run()?;
-        Ok(true)
+        Ring { rank: self, slice, function, chunks }.run()
     }
 }
 

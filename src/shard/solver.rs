@@ -58,6 +58,21 @@ impl ShardedCg {
 /// of those before; at the end they are in vain.
 const STEPS: usize = 8;
 
+/// A solve of a rank, on wgpu's side or on the link's stream.
+pub(super) trait CgSteps {
+    /// The square of the norm of the right-hand side.
+    fn square_of_b(&self) -> Result<f64>;
+
+    /// Computes the residual `b - A x`, and returns the square of its norm.
+    fn start(&self) -> Result<f64>;
+
+    /// Iterates from the residual until there is an outcome.
+    fn iterate(&self, progress: &mut SolveProgress<'_>) -> Result<Outcome>;
+
+    /// Returns `x`, in the order of the device.
+    fn solution(&self) -> Result<Vec<f32>>;
+}
+
 /// The vectors of a solve, and the programs of a step.
 struct ShardWork<'a, L: Transport> {
     rank: &'a Rank<L>,
@@ -68,6 +83,8 @@ struct ShardWork<'a, L: Transport> {
     minus: Plan<Zip, f32>,
     /// Finds the lengths of a step on the device: there is one rank.
     alone: Option<Executable>,
+    b: Buffer<f32>,
+    x: Buffer<f32>,
     /// The residual, with room for elements of other ranks.
     r: Buffer<f32>,
     w: Buffer<f32>,
@@ -101,21 +118,26 @@ impl Recurrence {
 }
 
 /// What the host knows of a solve.
-struct SolveProgress<'s, F: FnMut(usize, f64)> {
+pub(super) struct SolveProgress<'s> {
     options: &'s ShardedCg,
     /// The norm of `b`.
     scale: f64,
     solution: Solution,
-    told: F,
+    told: &'s mut dyn FnMut(usize, f64),
 }
 
-impl<F: FnMut(usize, f64)> SolveProgress<'_, F> {
+impl SolveProgress<'_> {
+    /// The sum `r r` at which to stop.
+    pub(super) fn threshold(&self) -> f64 {
+        (self.options.tolerance * self.scale).powi(2)
+    }
+
     fn relative(&self, square: f64) -> f64 {
         square.sqrt() / self.scale
     }
 
     /// Notes the residual after one more step.
-    fn note(&mut self, square: f64) {
+    pub(super) fn note(&mut self, square: f64) {
         let relative = self.relative(square);
         self.solution.iterations += 1;
         self.solution.history.push(relative);
@@ -123,7 +145,7 @@ impl<F: FnMut(usize, f64)> SolveProgress<'_, F> {
     }
 
     /// Steps that may follow.
-    fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.options.iterations.saturating_sub(self.solution.iterations)
     }
 }
@@ -153,8 +175,8 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Precision
-    /// f32 throughout, but for step lengths that the host computes in f64. The curvature of a step follows from the one
-    /// before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
+    /// f32 throughout, but for step lengths that the host or NCCL's stream computes in f64. The curvature of a step
+    /// follows from the one before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
     /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations
     /// go on from `x` as long as that helps.
     ///
@@ -163,41 +185,46 @@ impl<L: Transport> Rank<L> {
     /// waits. Elements of other ranks travel during the product. One rank needs no host: it records 8 iterations at a
     /// time.
     ///
+    /// With `Nccl` everything stays on its stream, in CUDA's memory, which holds the matrix a second time: products add
+    /// up on the way, so there are 9 passes, and no rank waits for its host. Matrices whose rows have very different
+    /// lengths, and machines without NVRTC, go the other way.
+    ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths;
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for invalid options. A solver that does not converge
     /// returns no error, but an [`Outcome`].
     ///
     /// # Algorithm
-    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`.
+    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`,
+    /// `cg_stream.cu`.
     pub fn conjugate_gradient(
         &self,
         options: &ShardedCg,
         a: &ShardedMatrix,
         b: &[f32],
         x: &mut [f32],
-        progress: impl FnMut(usize, f64),
+        mut progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         options.check()?;
-        let gpu = self.gpu();
-        let (b, own) = (gpu.upload(&a.permute(b)?)?, gpu.upload(&a.permute(x)?)?);
+        let (b, own) = (a.permute(b)?, a.permute(x)?);
         let (tolerance, limit) = (options.tolerance.to_bits(), options.iterations as u64);
         self.agree("sharded cg", &["the tolerance's bits", "iterations"], &[tolerance, limit])?;
-        let work = ShardWork::new(self, a)?;
-        let scale = work.square_of(Slice::from(&b))?.sqrt();
+        let work = self.cg_steps(a, &b, &own)?;
+        drop((b, own));
+        let scale = work.square_of_b()?.sqrt();
         let solution =
             Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
         if scale == 0.0 {
             x.fill(0.0);
             return Ok(Solution { outcome: Outcome::Converged, history: vec![0.0], ..solution });
         }
-        let mut progress = SolveProgress { options, scale, solution, told: progress };
-        let mut first = progress.relative(work.start(&b, &own)?);
+        let mut progress = SolveProgress { options, scale, solution, told: &mut progress };
+        let mut first = progress.relative(work.start()?);
         progress.solution.history.push(first);
         (progress.told)(0, first);
         loop {
-            let outcome = work.iterate(&own, &mut progress)?;
-            let residual = progress.relative(work.start(&b, &own)?);
+            let outcome = work.iterate(&mut progress)?;
+            let residual = progress.relative(work.start()?);
             let solution = &mut progress.solution;
             solution.residual = residual;
             solution.outcome = match outcome {
@@ -211,13 +238,22 @@ impl<L: Transport> Rank<L> {
             };
             break;
         }
-        x.copy_from_slice(&a.restore(&own.read()?)?);
+        x.copy_from_slice(&a.restore(&work.solution()?)?);
         Ok(progress.solution)
+    }
+
+    /// A solve for vectors in the order of the device.
+    fn cg_steps<'a>(&'a self, a: &'a ShardedMatrix, b: &[f32], x: &[f32]) -> Result<Box<dyn CgSteps + 'a>> {
+        #[cfg(all(feature = "nccl", target_os = "linux"))]
+        if let (Some(nccl), Some(a)) = (self.transport().nccl(), &a.on_stream) {
+            return Ok(Box::new(super::nccl::StreamWork::new(self, nccl, a, b, x)?));
+        }
+        Ok(Box::new(ShardWork::new(self, a, b, x)?))
     }
 }
 
 impl<'a, L: Transport> ShardWork<'a, L> {
-    fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix) -> Result<Self> {
+    fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix, b: &[f32], x: &[f32]) -> Result<Self> {
         let (gpu, n) = (rank.gpu(), a.rows());
         let profile = gpu.profile();
         Ok(Self {
@@ -230,6 +266,8 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             alone: (rank.size() == 1)
                 .then(|| gpu.prepare_lowered(shard_steps::step(n, profile)?))
                 .transpose()?,
+            b: gpu.upload(b)?,
+            x: gpu.upload(x)?,
             r: rank.alloc(a.vector_len())?,
             w: gpu.alloc(n)?,
             p: gpu.alloc(n)?,
@@ -255,8 +293,8 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     }
 
     /// Records a step with the lengths in the state.
-    fn record_update(&self, rec: &mut Recorder, x: &Buffer<f32>) -> Result<()> {
-        let [w, p, s, x] = [&self.w, &self.p, &self.s, x].map(|v| Slice::from(v).untyped());
+    fn record_update(&self, rec: &mut Recorder) -> Result<()> {
+        let [w, p, s, x] = [&self.w, &self.p, &self.s, &self.x].map(|v| Slice::from(v).untyped());
         self.update.record(rec, &[Slice::from(&self.state).untyped(), w, p, s, x, self.own()?.untyped()])
     }
 
@@ -276,44 +314,11 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         Ok(self.all_sums()?[0])
     }
 
-    /// Computes `r = b - A x`, and returns the square of its norm.
-    fn start(&self, b: &Buffer<f32>, x: &Buffer<f32>) -> Result<f64> {
-        let gpu = self.rank.gpu();
-        let mut rec = gpu.recorder();
-        rec.copy(x, self.own()?)?;
-        let coming = self.rank.start_halo(self.a, &self.r, rec)?;
-        self.rank.multiply_inner(self.a, &self.r, &self.w)?;
-        self.rank.finish(coming)?;
-        let mut rec = gpu.recorder();
-        self.a.outer.record(&mut rec, &self.r, &self.w)?;
-        self.minus.record(&mut rec, b, &self.w, self.own()?)?;
-        [&self.p, &self.s].into_iter().try_for_each(|vector| rec.clear(vector))?;
-        rec.submit()?;
-        self.square_of(self.own()?)
-    }
-
-    /// Iterates from the residual in `r` until there is an outcome.
-    fn iterate(
-        &self,
-        x: &Buffer<f32>,
-        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
-    ) -> Result<Outcome> {
-        match &self.alone {
-            Some(step) => self.iterate_alone(step, x, progress),
-            None => self.iterate_by_host(x, progress),
-        }
-    }
-
     /// The device of the only rank goes on by itself.
-    fn iterate_alone(
-        &self,
-        step: &Executable,
-        x: &Buffer<f32>,
-        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
-    ) -> Result<Outcome> {
+    fn iterate_alone(&self, step: &Executable, progress: &mut SolveProgress<'_>) -> Result<Outcome> {
         /// Batches of steps under way.
         const AHEAD: usize = 2;
-        let threshold = (progress.options.tolerance * progress.scale).powi(2) as f32;
+        let threshold = progress.threshold() as f32;
         let left = u32::try_from(progress.left()).unwrap_or(u32::MAX);
         self.state.slice(..8)?.write(&state::first(threshold, left))?;
         // The last sum follows the last step.
@@ -332,7 +337,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
                         &mut rec,
                         &[Slice::from(&self.partials).untyped(), Slice::from(&self.state).untyped()],
                     )?;
-                    self.record_update(&mut rec, x)?;
+                    self.record_update(&mut rec)?;
                 }
                 rec.submit()?;
                 to_record -= steps;
@@ -361,11 +366,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     }
 
     /// The host adds up the sums of all ranks, and finds the lengths of a step.
-    fn iterate_by_host(
-        &self,
-        x: &Buffer<f32>,
-        progress: &mut SolveProgress<'_, impl FnMut(usize, f64)>,
-    ) -> Result<Outcome> {
+    fn iterate_by_host(&self, progress: &mut SolveProgress<'_>) -> Result<Outcome> {
         let gpu = self.rank.gpu();
         let mut rec = gpu.recorder();
         let mut lengths = Recurrence::default();
@@ -400,7 +401,39 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             };
             self.state.slice(..3)?.write_with_next(&state::with_lengths(alpha, beta))?;
             rec = gpu.recorder();
-            self.record_update(&mut rec, x)?;
+            self.record_update(&mut rec)?;
         }
+    }
+}
+
+impl<L: Transport> CgSteps for ShardWork<'_, L> {
+    fn square_of_b(&self) -> Result<f64> {
+        self.square_of(Slice::from(&self.b))
+    }
+
+    fn start(&self) -> Result<f64> {
+        let gpu = self.rank.gpu();
+        let mut rec = gpu.recorder();
+        rec.copy(&self.x, self.own()?)?;
+        let coming = self.rank.start_halo(self.a, &self.r, rec)?;
+        self.rank.multiply_inner(self.a, &self.r, &self.w)?;
+        self.rank.finish(coming)?;
+        let mut rec = gpu.recorder();
+        self.a.outer.record(&mut rec, &self.r, &self.w)?;
+        self.minus.record(&mut rec, &self.b, &self.w, self.own()?)?;
+        [&self.p, &self.s].into_iter().try_for_each(|vector| rec.clear(vector))?;
+        rec.submit()?;
+        self.square_of(self.own()?)
+    }
+
+    fn iterate(&self, progress: &mut SolveProgress<'_>) -> Result<Outcome> {
+        match &self.alone {
+            Some(step) => self.iterate_alone(step, progress),
+            None => self.iterate_by_host(progress),
+        }
+    }
+
+    fn solution(&self) -> Result<Vec<f32>> {
+        self.x.read()
     }
 }

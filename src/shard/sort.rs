@@ -1,11 +1,11 @@
 //! Sample sort.
 
-use super::rank::Rank;
+use super::rank::{Rank, ranges};
 use super::schedule::part;
 use super::transport::{Exchange, Transport};
 use crate::element::Element;
-use crate::error::{Result, err, make_room};
-use crate::gpu::{Buffer, Slice};
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Readback, Slice};
 use crate::plan::Plannable;
 use crate::primitives::{Gather, Merge, RadixSort, merge};
 use crate::program::{Op, When};
@@ -13,7 +13,10 @@ use crate::stream::SortKey;
 use std::ops::Range;
 
 /// Samples of each rank, if shards are equally long.
-const SAMPLES: usize = 4096;
+const SAMPLES: usize = 16384;
+/// Bytes of a piece of the exchange, if there are fewer than the maximum of pieces.
+const PIECE_BYTES: usize = 32 << 20;
+const MAX_PIECES: usize = 8;
 
 /// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there.
 /// Equal keys can therefore be split.
@@ -24,10 +27,38 @@ struct Place {
     at: usize,
 }
 
+/// The samples of all ranks, each in order.
+struct Samples<'a, T, F: Fn(T, usize, usize) -> Place> {
+    ranks: Vec<&'a [T]>,
+    /// The place of a sample, of a rank.
+    place: F,
+}
+
+impl<T: Copy, F: Fn(T, usize, usize) -> Place> Samples<'_, T, F> {
+    /// The samples of a rank up to a place.
+    fn up_to(&self, rank: usize, place: Place) -> usize {
+        let samples = self.ranks[rank];
+        first_that_is_not(samples.len(), |i| (self.place)(samples[i], rank, i) <= place)
+    }
+
+    /// The place that has this many samples up to it; `None` for 0, and the last if there are fewer.
+    fn place_of(&self, count: usize) -> Option<Place> {
+        let all: usize = self.ranks.iter().map(|samples| samples.len()).sum();
+        let count = count.min(all);
+        (0..self.ranks.len()).find_map(|rank| {
+            let samples = self.ranks[rank];
+            let place = |i: usize| (self.place)(samples[i], rank, i);
+            let up_to = |i: usize| (0..self.ranks.len()).map(|r| self.up_to(r, place(i))).sum::<usize>();
+            let at = first_that_is_not(samples.len(), |i| up_to(i) < count);
+            (at < samples.len() && up_to(at) == count).then(|| place(at))
+        })
+    }
+}
+
 impl<L: Transport> Rank<L> {
     /// Sorts a sharded array in ascending order: shard after shard holds the keys in order. The bits are those of
     /// [`RadixSort`] on one device. Shards of the result have nearly equal lengths, whatever those of the input and
-    /// however often a key occurs: they differ from the mean by at most 1/4096 of all keys.
+    /// however often a key occurs: they differ from the mean by at most 1/16384 of all keys.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -44,8 +75,9 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Cost
-    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks, and a merge of the runs in
-    /// `log2(ranks)` passes. Memory: three times the shard, and the scratch of the sort.
+    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks in up to eight pieces, and a
+    /// merge of the runs in `log2(ranks)` passes: of a piece while later ones are under way. Memory: three times the
+    /// shard, and the scratch of the sort.
     ///
     /// # Errors
     /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](crate::ErrorKind::TooLarge) asks for more ranks.
@@ -80,6 +112,21 @@ impl<L: Transport> Rank<L> {
         Merge: Op<T>,
         Gather: Op<T>,
     {
+        self.sort_in_pieces(shard, descending, |bytes| (bytes / PIECE_BYTES).clamp(1, MAX_PIECES))
+    }
+
+    /// Sorts; an exchange of some bytes has `pieces` pieces.
+    fn sort_in_pieces<T: SortKey>(
+        &self,
+        shard: Slice<'_, T>,
+        descending: bool,
+        pieces: impl Fn(usize) -> usize,
+    ) -> Result<Buffer<T>>
+    where
+        RadixSort: Op<T>,
+        Merge: Op<T>,
+        Gather: Op<T>,
+    {
         let gpu = self.gpu();
         let n = shard.len();
         let sorted = self.alloc::<T>(n)?;
@@ -90,51 +137,55 @@ impl<L: Transport> Rank<L> {
         if self.size() == 1 {
             return Ok(sorted);
         }
-        let cuts = self.cuts(&sorted, descending)?;
-        self.exchange_runs(&sorted, &cuts, descending)
+        let lens = self.gather_equal(&[n as u64, u64::from(descending)])?;
+        if lens.chunks_exact(2).any(|c| c[1] != u64::from(descending)) {
+            return Err(err!(InvalidArgument, "sharded sort: some ranks sort ascending, others descending"));
+        }
+        let lens: Vec<usize> = lens.chunks_exact(2).map(|c| c[0] as usize).collect();
+        let total = lens.iter().try_fold(0usize, |sum, len| sum.checked_add(*len));
+        let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))?;
+        let pieces = pieces(total.saturating_mul(T::DTYPE.size()) / self.size());
+        let cuts = self.cuts(&sorted, &lens, total, self.size() * pieces, descending)?;
+        self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
-    /// Returns where this rank's sorted shard is cut: rank `j` gets the elements from cut `j` to cut `j + 1`.
-    fn cuts<T: SortKey>(&self, sorted: &Buffer<T>, descending: bool) -> Result<Vec<usize>>
+    /// Returns where this rank's sorted shard is cut into `parts`: part `j` of all ranks has the elements from cut `j`
+    /// to cut `j + 1`.
+    fn cuts<T: SortKey>(
+        &self,
+        sorted: &Buffer<T>,
+        lens: &[usize],
+        total: usize,
+        parts: usize,
+        descending: bool,
+    ) -> Result<Vec<usize>>
     where
         Gather: Op<T>,
     {
-        let (own, size, n) = (self.index(), self.size(), sorted.len());
+        let (own, n) = (self.index(), sorted.len());
         let order = |key: T| match key.rank() {
             // NaN is last either way.
             nan @ u64::MAX => nan,
             rank if descending => u64::MAX - 1 - rank,
             rank => rank,
         };
-        let lens = self.gather_equal(&[n as u64, u64::from(descending)])?;
-        if lens.chunks_exact(2).any(|c| c[1] != u64::from(descending)) {
-            return Err(err!(InvalidArgument, "sharded sort: some ranks sort ascending, others descending"));
-        }
-        let total = lens.chunks_exact(2).try_fold(0u64, |sum, c| sum.checked_add(c[0]));
-        let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))? as usize;
         // Each sample stands for itself and the elements before it.
-        let stride = total.div_ceil(size * SAMPLES).max(1);
-        let samples = self.every(sorted, stride)?;
-        let (all, begins) = self.all_gather(&samples)?;
-        let mut places = Vec::new();
-        make_room("sharded sort: samples", &mut places, all.len())?;
-        for rank in 0..size {
-            let keys = all[begins[rank]..begins[rank + 1]].iter().enumerate();
-            places.extend(keys.map(|(i, key)| Place { key: order(*key), rank, at: (i + 1) * stride - 1 }));
-        }
-        // A stable sort finds the runs of the ranks.
-        places.sort();
-        let splitters: Vec<Option<Place>> = (1..size)
-            .map(|cut| match part(total, size, cut).start / stride {
-                0 => None,
-                before => places.get(before - 1).copied(),
-            })
-            .collect();
+        let stride = total.div_ceil(self.size() * SAMPLES).max(1);
+        let coming = self.every(sorted, stride)?;
+        let begins: Vec<Range<usize>> =
+            ranges("sharded sort: samples", &lens.iter().map(|len| len / stride).collect::<Vec<_>>())?;
+        let samples = coming.wait()?;
+        let all = self.gather_parts(&samples, &begins)?;
+        let samples = Samples {
+            ranks: begins.iter().map(|range| &all[range.clone()]).collect(),
+            place: |key, rank, i| Place { key: order(key), rank, at: (i + 1) * stride - 1 },
+        };
+        let splitters: Vec<Option<Place>> =
+            (1..parts).map(|cut| samples.place_of(part(total, parts, cut).start / stride)).collect();
         // For each cut, the elements before the last sample that is surely before it, and the window that holds it.
         let mut windows = Vec::new();
         for splitter in &splitters {
-            let place = |i: usize| Place { key: order(samples[i]), rank: own, at: (i + 1) * stride - 1 };
-            let before = splitter.map_or(0, |s| first_that_is_not(samples.len(), |i| place(i) <= s));
+            let before = splitter.map_or(0, |s| samples.up_to(own, s));
             let first = before * stride;
             // An element that is its own sample is known.
             let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
@@ -154,13 +205,13 @@ impl<L: Transport> Rank<L> {
         Ok(cuts)
     }
 
-    /// Reads every `stride`-th element, the last of each run of that length.
-    fn every<T: Element>(&self, sorted: &Buffer<T>, stride: usize) -> Result<Vec<T>>
+    /// Starts to read every `stride`-th element, the last of each run of that length.
+    fn every<T: Element>(&self, sorted: &Buffer<T>, stride: usize) -> Result<Readback<T>>
     where
         Gather: Op<T>,
     {
         if stride == 1 {
-            return sorted.read();
+            return sorted.slice(..)?.start_read();
         }
         let gpu = self.gpu();
         let indices: Vec<u32> = (1..=sorted.len() / stride).map(|i| (i * stride - 1) as u32).collect();
@@ -169,7 +220,7 @@ impl<L: Transport> Rank<L> {
         let plan = Gather::new([sorted.len(), 1], indices.len()).plan::<T>(gpu)?;
         plan.record(&mut rec, sorted, &places, &samples)?;
         rec.submit()?;
-        samples.read()
+        samples.slice(..)?.start_read()
     }
 
     /// Reads ranges of a shard, one after another, at once.
@@ -188,46 +239,76 @@ impl<L: Transport> Rank<L> {
         all.read()
     }
 
-    /// Sends each rank its run, and merges the runs that come.
+    /// Sends each rank its runs in pieces, and merges the runs of a piece while later ones are under way.
     fn exchange_runs<T: Element>(
         &self,
         sorted: &Buffer<T>,
         cuts: &[usize],
+        pieces: usize,
         descending: bool,
     ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
         let (own, size) = (self.index(), self.size());
-        let counts: Vec<usize> = cuts.windows(2).map(|w| w[1] - w[0]).collect();
-        let taken = self.exchange_counts(&counts)?;
-        let runs = taken.iter().enumerate().map(|(from, count)| match from == own {
-            // The shard's own run stays where it is.
-            true => Ok(SortedRun { buffer: sorted.clone(), range: cuts[own]..cuts[own + 1] }),
-            false => Ok(SortedRun { buffer: self.alloc::<T>(*count)?, range: 0..*count }),
-        });
-        let runs = runs.collect::<Result<Vec<_>>>()?;
-        let mut exchange = Exchange::default();
-        for s in 1..size {
-            let (to, from) = ((own + s) % size, (own + size - s) % size);
-            if counts[to] > 0 {
-                exchange.sends.push((vec![to], sorted.slice(cuts[to]..cuts[to + 1])?));
+        let all: Vec<u64> = self.gather_equal(&cuts.iter().map(|&cut| cut as u64).collect::<Vec<_>>())?;
+        let cut = |rank: usize, at: usize| all[rank * cuts.len() + at] as usize;
+        // The elements of `from` that `to` gets in a piece.
+        let piece_of = |from: usize, to: usize, piece: usize| {
+            let at = to * pieces + piece;
+            cut(from, at)..cut(from, at + 1)
+        };
+        let taken = |from: usize| cut(from, (own + 1) * pieces) - cut(from, own * pieces);
+        let arrived: Vec<Buffer<T>> = (0..size)
+            .map(|from| if from == own { Ok(sorted.clone()) } else { self.alloc(taken(from)) })
+            .collect::<Result<_>>()?;
+        let whole = self.gpu().alloc::<T>((0..size).map(taken).sum())?;
+        // Where a rank's elements lie here.
+        let here = |from: usize, piece: usize| {
+            let range = piece_of(from, own, piece);
+            let before = if from == own { 0 } else { cut(from, own * pieces) };
+            range.start - before..range.end - before
+        };
+        let mut under_way = Vec::new();
+        for piece in 0..pieces {
+            let mut exchange = Exchange::default();
+            for s in 1..size {
+                let (to, from) = ((own + s) % size, (own + size - s) % size);
+                let (sent, coming) = (piece_of(own, to, piece), here(from, piece));
+                if !sent.is_empty() {
+                    exchange.sends.push((vec![to], sorted.slice(sent)?));
+                }
+                if !coming.is_empty() {
+                    exchange.receives.push((from, arrived[from].slice(coming)?));
+                }
             }
-            if taken[from] > 0 {
-                exchange.receives.push((from, Slice::from(&runs[from].buffer)));
-            }
+            under_way.push(self.begin(exchange)?);
         }
-        let started = self.begin(exchange)?;
-        self.finish(started)?;
-        self.merge_runs(runs, descending)
+        let mut begin = 0;
+        for (piece, started) in under_way.into_iter().enumerate() {
+            self.finish(started)?;
+            let runs =
+                (0..size).map(|from| SortedRun { buffer: arrived[from].clone(), range: here(from, piece) });
+            let runs: Vec<_> = runs.filter(|run| !run.range.is_empty()).collect();
+            let len: usize = runs.iter().map(|run| run.range.len()).sum();
+            self.merge_runs(runs, &whole, begin, descending)?;
+            begin += len;
+        }
+        Ok(whole)
     }
 
-    /// Merges runs. Neighbours merge, so that equal keys keep their order.
-    fn merge_runs<T: Element>(&self, mut runs: Vec<SortedRun<T>>, descending: bool) -> Result<Buffer<T>> {
+    /// Merges runs to the places of `whole` from `begin` on. Neighbours merge, so that equal keys keep their order.
+    fn merge_runs<T: Element>(
+        &self,
+        mut runs: Vec<SortedRun<T>>,
+        whole: &Buffer<T>,
+        begin: usize,
+        descending: bool,
+    ) -> Result<()> {
         let gpu = self.gpu();
         let mut rec = gpu.recorder();
-        runs.retain(|run| !run.range.is_empty());
         while runs.len() > 1 {
+            let last = runs.len() == 2;
             let mut merged = Vec::new();
             let mut rest = runs.into_iter();
             while let Some(a) = rest.next() {
@@ -236,25 +317,23 @@ impl<L: Transport> Rank<L> {
                     break;
                 };
                 let len = a.range.len() + b.range.len();
-                let buffer = gpu.alloc::<T>(len)?;
-                let lens = [a.buffer.len(), b.buffer.len(), len];
+                let (buffer, place) = if last { (whole.clone(), begin) } else { (gpu.alloc(len)?, 0) };
+                let lens = [a.buffer.len(), b.buffer.len(), buffer.len()];
                 let ranges = [&a.range, &b.range];
-                let program = merge::part(T::DTYPE, lens, ranges, descending, gpu.profile())?;
+                let program = merge::part(T::DTYPE, lens, ranges, place, descending, gpu.profile())?;
                 let operands = [&a.buffer, &b.buffer, &buffer].map(|x| Slice::from(x).untyped());
                 gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
-                merged.push(SortedRun { buffer, range: 0..len });
+                if !last {
+                    merged.push(SortedRun { buffer, range: 0..len });
+                }
             }
             runs = merged;
         }
-        let Some(SortedRun { buffer, range }) = runs.pop() else { return gpu.alloc(0) };
-        if range.len() == buffer.len() {
-            rec.submit()?;
-            return Ok(buffer);
+        if let Some(SortedRun { buffer, range }) = runs.pop() {
+            let place = whole.slice(begin..begin + range.len())?;
+            rec.copy(buffer.slice(range)?, place)?;
         }
-        let whole = gpu.alloc::<T>(range.len())?;
-        rec.copy(buffer.slice(range)?, &whole)?;
-        rec.submit()?;
-        Ok(whole)
+        rec.submit()
     }
 }
 
@@ -272,4 +351,47 @@ fn first_that_is_not(n: usize, holds: impl Fn(usize) -> bool) -> usize {
         if holds(middle) { low = middle + 1 } else { high = middle }
     }
     low
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use crate::{Gpu, shard};
+    use std::time::Duration;
+
+    /// Pieces of any number give the order of one device, also where keys are equal or a rank has none.
+    #[test]
+    fn exchanges_in_pieces_keep_the_order() {
+        if Gpu::adapters().is_empty() {
+            return;
+        }
+        let gpu = Gpu::new().unwrap();
+        let n = 30_011u32;
+        let random = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3);
+        let skewed = |i: u32| if i % 10 < 9 { 3 } else { i };
+        let kinds: [(&str, &(dyn Fn(u32) -> u32 + Sync)); 3] =
+            [("random", &random), ("skewed", &skewed), ("equal", &|_| 7)];
+        for (kind, key) in kinds {
+            let all: Vec<u32> = (0..n).map(key).collect();
+            let mut want = all.clone();
+            want.sort_unstable();
+            for (ranks, pieces) in [(2, 4), (3, 3), (4, 2)] {
+                // The first rank has half, the second nothing.
+                let begin = |rank: usize| match rank {
+                    0 => 0,
+                    1 | 2 => all.len() / 2,
+                    rank if rank == ranks => all.len(),
+                    rank => all.len() * (rank + 2) / (ranks + 3),
+                };
+                let end = |rank: usize| if rank + 1 == ranks { all.len() } else { begin(rank + 1) };
+                let gpus = vec![gpu.clone(); ranks];
+                let sorted = shard::run(&gpus, Duration::from_secs(120), |rank| {
+                    let mine = &all[begin(rank.index())..end(rank.index())];
+                    let mine = rank.upload(mine)?;
+                    rank.sort_in_pieces(crate::Slice::from(&mine), false, |_| pieces)?.read()
+                });
+                assert!(sorted.unwrap().concat() == want, "{kind} keys on {ranks} in {pieces} pieces");
+            }
+        }
+    }
 }

@@ -202,12 +202,28 @@ pub trait Transport {
         Ok(())
     }
 
-    /// Reduces a device slice over all ranks, if the link can do that by itself. Returns whether it did.
+    /// Returns the link if it is NCCL's: solvers then run on its stream.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    fn nccl(&self) -> Option<&super::Nccl> {
+        None
+    }
+
+    /// Starts to reduce a device slice over all ranks, with the contents that work submitted so far leaves in it, if
+    /// the link can do that by itself. Returns whether it did. The slice must not be used before
+    /// [`finish_all_reduce`](Self::finish_all_reduce).
     ///
     /// # Errors
     /// See [`Transport`].
-    fn all_reduce<T: Element>(&self, _: &Header, _: &Slice<'_, T>, _: Combine) -> Result<bool> {
+    fn begin_all_reduce<T: Element>(&self, _: &Header, _: &Slice<'_, T>, _: Combine) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Ends a reduction that the link has begun. Work submitted later sees the result.
+    ///
+    /// # Errors
+    /// See [`Transport`].
+    fn finish_all_reduce(&self, _: &Header) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -104,3 +104,47 @@ fn rejects_what_ranks_cannot_share() {
     let rated = Sgd::for_network(0.1).with_rate().into();
     assert_eq!(kinds(&|_| network(), [1, 1], 0, rated), [ErrorKind::Unsupported; 2]);
 }
+
+/// Two layers of over 4 MiB each: their gradients travel in two buckets, with the results of one device.
+#[test]
+fn gradients_of_large_layers_travel_in_buckets() {
+    let Some(gpu) = gpu() else { return };
+    let net =
+        || Sequential::new([1, 1, 1030]).flatten().linear(1024).activation(Activation::Relu).linear(1028);
+    let parameters = net().parameter_len().unwrap();
+    let (x, label): (Vec<f32>, _) = (Random::new(3).elements(2 * 1030), [5u32, 900]);
+    let adam = || Adam::for_network(0.001);
+    let step = net().train(2, adam()).plan::<f32>(gpu).unwrap();
+    let (images, target) = (gpu.upload(&x).unwrap(), gpu.upload(&label).unwrap());
+    let there = gpu.upload(&net().initial(7).unwrap()).unwrap();
+    let state = gpu.alloc_zeroed::<f32>(net().state_len(&adam().into()).unwrap()).unwrap();
+    let loss = gpu.alloc::<f32>(1).unwrap();
+    let mut want = Vec::new();
+    for _ in 0..3 {
+        let mut rec = gpu.recorder();
+        step.record(&mut rec, &images, &target, &there, &state, &loss).unwrap();
+        rec.submit().unwrap();
+        want.push(loss.read().unwrap()[0]);
+    }
+    let results = shard::run(&group(2).unwrap(), LIMIT, |rank| {
+        let i = rank.index();
+        let (images, target) =
+            (rank.gpu().upload(&x[1030 * i..1030 * (i + 1)])?, rank.gpu().upload(&label[i..=i])?);
+        let mut trainer = rank.trainer(&net(), 1, adam(), 7)?;
+        let before = rank.traffic();
+        let losses = (0..3).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;
+        let after = rank.traffic();
+        Ok((losses, after.messages - before.messages, after.bytes - before.bytes))
+    });
+    let results = results.unwrap();
+    for (losses, ..) in &results {
+        let apart = losses.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(apart < 1e-3, "{losses:?}, wanted {want:?}");
+    }
+    // Along a ring of two each rank sends half of a bucket twice, and the loss goes along a tree: a message of each.
+    let messages: Vec<u64> = results.iter().map(|(_, messages, _)| *messages).collect();
+    assert_eq!(messages, [3 * (2 * 2 + 1); 2]);
+    let bytes: u64 = results.iter().map(|(.., bytes)| *bytes).sum();
+    let sent = 3 * (2 * 4 * parameters as u64 + 2 * 4);
+    assert!(bytes.abs_diff(sent) <= 3 * 4 * 64 * 8, "{bytes} bytes, {sent} by count");
+}

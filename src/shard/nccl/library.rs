@@ -5,6 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::shard::Combine;
 use libloading::Library as Loaded;
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
@@ -146,10 +147,14 @@ pub(super) struct Communicator {
     library: Library,
     cuda: CudaGpu,
     handle: Comm,
+    aborted: Cell<bool>,
 }
 
 impl Drop for Communicator {
     fn drop(&mut self) {
+        if self.aborted.get() {
+            return;
+        }
         // A rank that fails must not wait for others.
         let end = if std::thread::panicking() { self.library.abort } else { self.library.destroy };
         // SAFETY: made by `new`, ended once.
@@ -173,11 +178,31 @@ impl Communicator {
             unsafe { join(&mut handle, size as c_int, unique, rank as c_int) }
         })?;
         library.check(code, "joining a group")?;
-        Ok(Self { library, cuda: cuda.clone(), handle })
+        Ok(Self { library, cuda: cuda.clone(), handle, aborted: Cell::new(false) })
     }
 
     pub(super) fn version(&self) -> c_int {
         self.library.version
+    }
+
+    /// Ends the group without other ranks: kernels that wait for them end.
+    pub(super) fn abort(&self) -> Result<()> {
+        if self.aborted.replace(true) {
+            return Ok(());
+        }
+        let code = self.cuda.with_current("nccl: ending the group", || {
+            // SAFETY: made by `new`, ended once: `aborted` is set.
+            unsafe { (self.library.abort)(self.handle) }
+        })?;
+        self.library.check(code, "ending the group")
+    }
+
+    /// Fails once the group has ended.
+    fn alive(&self, doing: &str) -> Result<()> {
+        match self.aborted.get() {
+            true => Err(err!(Io, "nccl: {doing}: the group has ended after an error")),
+            false => Ok(()),
+        }
     }
 
     /// Puts messages on the stream that travel at the same time: rank, address and bytes of each.
@@ -189,6 +214,7 @@ impl Communicator {
     ) -> Result<()> {
         /// `ncclUint8`.
         const BYTES: c_int = 1;
+        self.alive("exchange")?;
         let library = &self.library;
         let codes = self.cuda.with_current("nccl: exchange", || {
             // SAFETY: the addresses are of memory that the caller keeps, of these sizes; the stream is alive.
@@ -235,6 +261,26 @@ impl Communicator {
             Combine::Max => 2,
             Combine::Min => 3,
         };
+        self.reduce_all(stream, address, elements, of_type, of_op)
+    }
+
+    /// Puts a sum of f64 over all ranks on the stream, in place.
+    pub(super) fn add_doubles(&self, stream: &CudaStream, address: u64, elements: usize) -> Result<()> {
+        /// `ncclFloat64` and `ncclSum`.
+        const DOUBLES: c_int = 8;
+        const SUM: c_int = 0;
+        self.reduce_all(stream, address, elements, DOUBLES, SUM)
+    }
+
+    fn reduce_all(
+        &self,
+        stream: &CudaStream,
+        address: u64,
+        elements: usize,
+        of_type: c_int,
+        of_op: c_int,
+    ) -> Result<()> {
+        self.alive("all-reduce")?;
         let library = &self.library;
         let code = self.cuda.with_current("nccl: all-reduce", || {
             let (from, to) = (address as *const c_void, address as *mut c_void);

@@ -1,0 +1,3 @@
+//! Programs of sparse systems.
+
+pub(crate) mod cg_stream;
