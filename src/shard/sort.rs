@@ -5,7 +5,7 @@ use super::schedule::part;
 use super::transport::{Exchange, Transport};
 use crate::element::Element;
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Readback, Slice};
+use crate::gpu::{Buffer, Readback, Recorder, Slice};
 use crate::plan::Plannable;
 use crate::primitives::{Gather, Merge, RadixSort, merge};
 use crate::program::{Op, When};
@@ -286,25 +286,28 @@ impl<L: Transport> Rank<L> {
         }
         let mut begin = 0;
         for (piece, started) in under_way.into_iter().enumerate() {
-            self.finish(started)?;
             let runs =
                 (0..size).map(|from| SortedRun { buffer: arrived[from].clone(), range: here(from, piece) });
             let runs: Vec<_> = runs.filter(|run| !run.range.is_empty()).collect();
             let len: usize = runs.iter().map(|run| run.range.len()).sum();
-            self.merge_runs(runs, &whole, begin, descending)?;
+            // Recorded while the piece is under way.
+            let merges = self.record_merges(runs, &whole, begin, descending)?;
+            self.finish(started)?;
+            merges.submit()?;
             begin += len;
         }
         Ok(whole)
     }
 
-    /// Merges runs to the places of `whole` from `begin` on. Neighbours merge, so that equal keys keep their order.
-    fn merge_runs<T: Element>(
+    /// Records merges of runs to the places of `whole` from `begin` on. Neighbours merge, so that equal keys keep their
+    /// order.
+    fn record_merges<T: Element>(
         &self,
         mut runs: Vec<SortedRun<T>>,
         whole: &Buffer<T>,
         begin: usize,
         descending: bool,
-    ) -> Result<()> {
+    ) -> Result<Recorder> {
         let gpu = self.gpu();
         let mut rec = gpu.recorder();
         while runs.len() > 1 {
@@ -333,7 +336,7 @@ impl<L: Transport> Rank<L> {
             let place = whole.slice(begin..begin + range.len())?;
             rec.copy(buffer.slice(range)?, place)?;
         }
-        rec.submit()
+        Ok(rec)
     }
 }
 
