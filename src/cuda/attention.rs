@@ -49,6 +49,7 @@ impl Attention {
             ),
             (self.softcap.is_some(), "a softcap"),
             (self.scores.is_some(), "scores as a result"),
+            (self.logsumexp, "logarithms of sums as a result"),
         ];
         if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
             return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
