@@ -167,7 +167,12 @@ fn backward(bench: &mut Bench) -> Result<()> {
         ops.iter().try_for_each(|op| bench.op::<T>(op, size, &operands))
     }
     /// With what the forward pass saves, as frameworks keep it.
-    fn saved<T: Element>(bench: &mut Bench, size: &str, op: &AttentionBackward, value: fn(u32) -> T) -> Result<()>
+    fn saved<T: Element>(
+        bench: &mut Bench,
+        size: &str,
+        op: &AttentionBackward,
+        value: fn(u32) -> T,
+    ) -> Result<()>
     where
         AttentionBackward: Op<T>,
     {
