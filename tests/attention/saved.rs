@@ -5,12 +5,12 @@ use crate::support::coverage::{all, sample};
 use crate::support::{Device, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::attention::KvType;
-use tilework::program::{DeviceProfile, Op, Program};
+use tilework::program::{Ask, DeviceProfile, Op, Program, Settings};
 use tilework::reference::{
     AttentionInputs, attention, attention_backward, attention_backward_bound, attention_backward_saved,
     attention_backward_saved_bound, attention_logsumexp, attention_logsumexp_bound,
 };
-use tilework::{Attention, AttentionBackward, Element, ErrorKind, Gpu, Plannable};
+use tilework::{Attention, AttentionBackward, Element, ErrorKind, Gpu, HostArray, Plannable};
 
 /// Batch, heads, kv heads, queries, keys, sizes of heads and of values.
 type Shape = [usize; 7];
@@ -249,4 +249,25 @@ fn saved_results_must_be_given() {
     let with = plan.with().with_saved(&x, &rows);
     let e = with.record(&mut gpu.recorder(), &x, &x, &x, &x, &dq, &dk, &dv).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("logsumexp"), "{e}");
+}
+
+/// Optional results by name: the declared shapes are those of the results that the options ask for.
+#[test]
+fn results_by_name_have_their_shapes() {
+    let op = tilework::operations().find(|op| op.name == "attention").unwrap();
+    for (stage, flag, outputs) in [(false, true, 2), (true, false, 2), (true, true, 3), (false, false, 1)] {
+        let mut settings = Settings::new(op);
+        if stage {
+            settings.text("scores", "weights").unwrap();
+        }
+        if flag {
+            settings.flag("logsumexp").unwrap();
+        }
+        let x = || HostArray::new(&[1, 2, 5, 8], vec![0.5f32; 80]).unwrap();
+        let call = op.build(Ask::new(&settings).inputs([x(), x(), x()])).unwrap();
+        assert_eq!(call.outputs().count(), outputs);
+        let wanted = tilework::reference::wanted(op, &call).unwrap().unwrap();
+        assert_eq!(wanted.len(), outputs);
+        assert!(!flag || wanted[outputs - 1].array.shape() == [1, 2, 5]);
+    }
 }
