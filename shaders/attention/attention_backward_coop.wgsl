@@ -3,7 +3,7 @@
 // A workgroup owns OWN rows and walks over those that they see or are seen by, WALK at a time. A pair of subgroups owns
 // PAIR_ROWS rows: one side multiplies q and k for scores, the other dy and v. No thread can reach an element of a
 // matrix, so both products go through workgroup memory, and come back as slopes and weights of f16. Then one side adds
-// to dk and the other to dv; for dq each adds to half of the rows, or with SPLIT_DIMS to half of the elements of all rows.
+// to dk and the other to dv; for dq each adds to half of the rows, or with SPLIT_DIMS to half of the elements.
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;

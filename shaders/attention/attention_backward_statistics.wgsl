@@ -1,6 +1,6 @@
 // Computes the statistics of queries from what the forward pass saved: the logarithm of the sum of their exponentials,
 // and the product of dy and the output, which is the mean of dy v^T by their weights.
-// LANES threads share a query. With VECTORS each reads four words at a time. BINARY: the base of the logarithms becomes 2.
+// LANES threads share a query. With VECTORS each reads four words at a time. BINARY: logarithms get the base 2.
 #import workgroup/index
 #import element/f32 as element
 

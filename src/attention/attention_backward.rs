@@ -54,7 +54,8 @@ use half::f16;
 /// f32 or f16, all operands alike. Only `coop` needs a device feature.
 ///
 /// # Precision and determinism
-/// Scores are computed again; nothing of the forward pass is needed, but [`saved`](Self::saved) takes its results. All sums are f32, and results are rounded once.
+/// Scores are computed again; nothing of the forward pass is needed, but [`saved`](Self::saved) takes its results. All
+/// sums are f32, and results are rounded once.
 /// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. `coop`, which
 /// `auto` takes for f16 where it can, rounds the elements of P and S to f16 before it multiplies them: elements of S
 /// above 65,504 become infinite, and the bound is wider. The same device, inputs and variant give the same bits: no
@@ -70,7 +71,8 @@ use half::f16;
 /// for each score of a step, at most 1 GiB.
 ///
 /// With [`saved`](Self::saved) a dispatch that reads dy and the output takes the place of the statistics' computation:
-/// `coop` then computes 1.4 times as many flop, in 0.71 to 0.77 of the time on an H100. `stored` takes as long as before.
+/// `coop` then computes 1.4 times as many flop, in 0.71 to 0.77 of the time on an H100. `stored` takes as long as
+/// before.
 ///
 /// # Variants
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads

@@ -38,8 +38,8 @@ impl CoopPassTile {
     /// 3579 with 4 x 32, 16, 1; 3179, 3407, 3661 with 2 x 32, 16, 2; 1989, 2252 with 2 x 64, 16, 2; 2408, 2760, 3335
     /// with 2 x 32, 32, 1. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1;
     /// 3394, 4391, 6751 with 2 x 32, 16, 2. In another session, dq and dk with dv, head size 64: 2231, 2793 with the
-    /// tiles below; 3950, 3000 with 4 x 16, 16, 1; 5803, 5270 with 3 x 32, 16; 2446, 3869 with 2 x 64 and 8 x 16. Scores
-    /// of the next tile among the sums of this one: 3336 in place of 2793.
+    /// tiles below; 3950, 3000 with 4 x 16, 16, 1; 5803, 5270 with 3 x 32, 16; 2446, 3869 with 2 x 64 and 8 x 16.
+    /// Scores of the next tile among the sums of this one: 3336 in place of 2793.
     fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
         let tiles = match head_size {
             0..=64 => [[2, 32, 16, 1], [2, 32, 16, 1], [4, 32, 16, 2]],
@@ -56,8 +56,8 @@ impl CoopPassTile {
         })
     }
 
-    /// Whether the sides of a pair divide the elements of dq among them, and not its rows: that reads fewer walked rows.
-    /// Head size 128 on the same card: 3245 us, 3527 by rows; 64: 2228 and 2231.
+    /// Whether the sides of a pair divide the elements of dq among them, and not its rows: that reads fewer walked
+    /// rows. Head size 128 on the same card: 3245 us, 3527 by rows; 64: 2228 and 2231.
     fn splits_dims(self, head_size: usize, of_queries: bool) -> bool {
         of_queries && head_size.is_multiple_of(2 * self.walk as usize)
     }
