@@ -4,9 +4,9 @@
 // own row; a thread has THREAD_ROWS of them. It computes vec4s of scores and of products of dy and v, turns them into
 // weights and slopes, and adds to vec4s of two results.
 //
-// STATISTICS: those of queries follow from an online softmax; with weights w, dq is the difference of sums of
-// w (dy v^T) k and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights and
-// TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
+// STATISTICS: those of queries follow from an online softmax; with weights w, dq is the difference of sums of w (dy
+// v^T) k and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights
+// and TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
 //
 // SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 and log2 may drop NaN.
 #import attention/attention_backward_params
