@@ -166,6 +166,29 @@ fn backward(bench: &mut Bench) -> Result<()> {
         let operands: Vec<&dyn support::Operand> = all.iter().map(|x| x as &dyn support::Operand).collect();
         ops.iter().try_for_each(|op| bench.op::<T>(op, size, &operands))
     }
+    /// With what the forward pass saves, as frameworks keep it.
+    fn saved<T: Element>(
+        bench: &mut Bench,
+        size: &str,
+        op: &AttentionBackward,
+        value: fn(u32) -> T,
+    ) -> Result<()>
+    where
+        AttentionBackward: Op<T>,
+    {
+        let (gpu, op) = (bench.gpu.clone(), op.clone().saved());
+        let program = Op::<T>::lower(&op, gpu.profile())?;
+        let operand = |at: usize| -> Result<Box<dyn support::Operand>> {
+            let operand = &program.operands[at];
+            Ok(match operand.name {
+                "logsumexp" => Box::new(random(&gpu, operand.len, |bits| 8.0 + centred(bits))?),
+                _ => Box::new(random(&gpu, operand.len, value)?),
+            })
+        };
+        let all = (0..program.operands.len()).map(operand).collect::<Result<Vec<_>>>()?;
+        let operands: Vec<&dyn support::Operand> = all.iter().map(|x| &**x).collect();
+        bench.op_as::<T>(&op, (&format!("{} saved", program.variant()), ""), size, &operands)
+    }
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     for d in [64, 128] {
         let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
@@ -173,6 +196,10 @@ fn backward(bench: &mut Bench) -> Result<()> {
         let named = |op: &AttentionBackward| ["flash", "stored"].map(|variant| op.clone().variant(variant));
         one::<f32>(bench, &size, &named(&op), centred)?;
         one::<f32>(bench, &format!("{size} causal"), &named(&op.clone().causal()), centred)?;
+        saved::<f32>(bench, &size, &op, centred)?;
+        saved::<f32>(bench, &format!("{size} causal"), &op.clone().causal(), centred)?;
+        saved::<f16>(bench, &size, &op, half)?;
+        saved::<f16>(bench, &format!("{size} causal"), &op.clone().causal(), half)?;
         one::<f16>(bench, &size, std::slice::from_ref(&op), half)?;
         one::<f16>(bench, &format!("{size} causal"), &[op.causal()], half)?;
         for t in [t / 4, t / 8, t / 16] {

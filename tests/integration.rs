@@ -15,6 +15,7 @@ mod attention {
     mod heads;
     mod kv_append;
     mod page_pool;
+    mod saved;
 }
 mod block;
 mod catalogue;

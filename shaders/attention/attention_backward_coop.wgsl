@@ -3,7 +3,7 @@
 // A workgroup owns OWN rows and walks over those that they see or are seen by, WALK at a time. A pair of subgroups owns
 // PAIR_ROWS rows: one side multiplies q and k for scores, the other dy and v. No thread can reach an element of a
 // matrix, so both products go through workgroup memory, and come back as slopes and weights of f16. Then one side adds
-// to dk and the other to dv; for dq each adds to half of the rows.
+// to dk and the other to dv; for dq each adds to half of the rows, or with SPLIT_DIMS to half of the elements.
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;
@@ -28,11 +28,16 @@ const ROW_BLOCKS: u32 = PAIR_ROWS / SIDE;
 const WALK_BLOCKS: u32 = WALK / SIDE;
 const DIM_BLOCKS: u32 = HEAD / SIDE;
 const VEC4S: u32 = HEAD / 4u;
-// Blocks of rows for which a side adds up results.
-#if QUERIES
+// Blocks of rows and of elements for which a side adds up results.
+#if QUERIES && !SPLIT_DIMS
 const SUM_BLOCKS: u32 = ROW_BLOCKS / 2u;
 #else
 const SUM_BLOCKS: u32 = ROW_BLOCKS;
+#endif
+#if SPLIT_DIMS
+const SUM_DIMS: u32 = DIM_BLOCKS / 2u;
+#else
+const SUM_DIMS: u32 = DIM_BLOCKS;
 #endif
 
 // Vec4s that a thread loads for a tile of walked rows; the last may lie beyond the tile.
@@ -62,8 +67,9 @@ var<workgroup> wg_x: array<vec4<f16>, 2u * BUFFERS * X_SIZE>;
 // Scores, and products of dy and v; or a strip of results.
 var<workgroup> wg_s: array<vec4<f32>, 2u * S_SIZE>;
 #if !QUERIES
-// The statistics of walked queries.
-var<workgroup> wg_statistics: array<vec2<f32>, BUFFERS * WALK>;
+// The statistics of walked queries: logarithms, and means.
+var<workgroup> wg_logarithms: array<vec4<f32>, BUFFERS * WALK / 4u>;
+var<workgroup> wg_means: array<vec4<f32>, BUFFERS * WALK / 4u>;
 #endif
 
 // Loads own rows of two lists to matrices own_r_d, strip by strip.
@@ -114,18 +120,19 @@ var<workgroup> wg_statistics: array<vec2<f32>, BUFFERS * WALK>;
 #end
 #if !QUERIES
     if local < WALK {
-        wg_statistics[{tile} * WALK + local] = statistics_next;
+        wg_logarithms[{tile} * COLUMNS + local / 4u][local % 4u] = statistics_next.x;
+        wg_means[{tile} * COLUMNS + local / 4u][local % 4u] = statistics_next.y;
     }
 #endif
 #end
 
-// Stores a strip of the results of a side, times `factor`, as rows of `list`.
-#block results(list, base, strip, first_value, factor)
+// Stores a strip of the results of a side, times `factor`, as rows of `list` from vec4 `column` on.
+#block results(list, base, strip, first_value, factor, column)
     for (var i = local; i < OWN * width_{strip}; i += THREADS) {
         let line = i / width_{strip};
         let at = i % width_{strip};
         if first_own + line <= last_own {
-            {list}[(first_own + line) * VEC4S + {strip}u * COLUMNS + at + {base} / 4u] =
+            {list}[(first_own + line) * VEC4S + {strip}u * COLUMNS + {column} + at + {base} / 4u] =
                 vec4<f16>(wg_s[{first_value} + line * (S_PITCH / 4u) + at] * {factor});
         }
     }
@@ -187,7 +194,7 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #end
 #endif
 #for r in SUM_BLOCKS
-#for d in DIM_BLOCKS
+#for d in SUM_DIMS
     var sums_{r}_{d} = coop_mat16x16<f32, C>();
 #end
 #end
@@ -198,6 +205,21 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
     var x_next_{j}: vec4<f16>;
     var y_next_{j}: vec4<f16>;
 #end
+#if !STATISTICS_ALONE
+    // The vec4s at which the factors of this side's results begin.
+#if SPLIT_DIMS
+    let first_slope = first_row * (G_PITCH / 4u);
+    let first_term = side * (VEC4S / 2u);
+#else
+#if QUERIES
+    let first_slope = (first_row + side * (PAIR_ROWS / 2u)) * (G_PITCH / 4u);
+    let first_term = 0u;
+#else
+    let first_slope = side * G_SIZE + first_row * (G_PITCH / 4u);
+    let first_term = side * X_SIZE;
+#endif
+#endif
+#endif
 #if BUFFERS == 2
     var tile_now = 0u;
 #else
@@ -251,8 +273,21 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #end
         workgroupBarrier();
 
+        // Logarithms of weights.
+#if !STATISTICS_ALONE && !QUERIES
+        let logarithms = wg_logarithms[tile_now * COLUMNS + column];
+        let means = wg_means[tile_now * COLUMNS + column];
+#endif
 #for j in ITEMS
+#if STATISTICS_ALONE
         var s_{j} = wg_s[row_{j} * (S_PITCH / 4u) + column] * factor;
+#else
+#if QUERIES
+        var s_{j} = wg_s[row_{j} * (S_PITCH / 4u) + column] * factor - of_row_{j}.x;
+#else
+        var s_{j} = wg_s[row_{j} * (S_PITCH / 4u) + column] * factor - logarithms;
+#endif
+#endif
         let d_{j} = wg_s[S_SIZE + row_{j} * (S_PITCH / 4u) + column];
 #end
         // Only tiles at an edge hide rows.
@@ -282,18 +317,13 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #else
 #if QUERIES
 #for j in ITEMS
-        s_{j} = exp2(s_{j} - of_row_{j}.x);
+        s_{j} = exp2(s_{j});
         wg_g[row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j} * (d_{j} - of_row_{j}.y));
 #end
 #else
-#for n in 4
-        let query_{n} = wg_statistics[tile_now * WALK + 4u * column + {n}u];
-#end
-        let logarithms = vec4(query_0.x, query_1.x, query_2.x, query_3.x);
-        let deltas = vec4(query_0.y, query_1.y, query_2.y, query_3.y);
 #for j in ITEMS
-        s_{j} = exp2(s_{j} - logarithms);
-        wg_g[row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j} * (d_{j} - deltas));
+        s_{j} = exp2(s_{j});
+        wg_g[row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j} * (d_{j} - means));
         wg_g[G_SIZE + row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j});
 #end
 #endif
@@ -314,24 +344,14 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
         // Adds slopes times k; or slopes times q, and weights times dy.
 #for r in SUM_BLOCKS
 #for c in WALK_BLOCKS
-#if QUERIES
         let g_{r}_{c} = coopLoadT<coop_mat16x16<f16, A>>(
-            &wg_g[((first_row + side * (PAIR_ROWS / 2u) + {SIDE * r}u) * G_PITCH + {SIDE * c}u) / 4u], G_PITCH / 4u);
-#else
-        let g_{r}_{c} = coopLoadT<coop_mat16x16<f16, A>>(
-            &wg_g[side * G_SIZE + ((first_row + {SIDE * r}u) * G_PITCH + {SIDE * c}u) / 4u], G_PITCH / 4u);
-#endif
+            &wg_g[first_slope + ({SIDE * r}u * G_PITCH + {SIDE * c}u) / 4u], G_PITCH / 4u);
 #end
 #end
-#for d in DIM_BLOCKS
+#for d in SUM_DIMS
 #for c in WALK_BLOCKS
-#if QUERIES
         let x_{d}_{c} = coopLoadT<coop_mat16x16<f16, B>>(
-            &wg_x[filled + ({SIDE * c}u * X_PITCH + {SIDE * d}u) / 4u], X_PITCH / 4u);
-#else
-        let x_{d}_{c} = coopLoadT<coop_mat16x16<f16, B>>(
-            &wg_x[filled + side * X_SIZE + ({SIDE * c}u * X_PITCH + {SIDE * d}u) / 4u], X_PITCH / 4u);
-#endif
+            &wg_x[filled + first_term + ({SIDE * c}u * X_PITCH + {SIDE * d}u) / 4u], X_PITCH / 4u);
 #for r in SUM_BLOCKS
         sums_{r}_{d} = coopMultiplyAdd(g_{r}_{c}, x_{d}_{c}, sums_{r}_{d});
 #end
@@ -377,12 +397,12 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
         statistics[first_own + local] = vec2(logarithm, select(weighted / sum, 0.0, is_empty));
     }
 #else
-#for strip in STRIPS
-#for d in strip * WALK_BLOCKS..min((strip + 1) * WALK_BLOCKS, DIM_BLOCKS)
+#for strip in (SUM_DIMS + WALK_BLOCKS - 1) / WALK_BLOCKS
+#for d in strip * WALK_BLOCKS..min((strip + 1) * WALK_BLOCKS, SUM_DIMS)
 #for r in SUM_BLOCKS
     {
         let value = sums_{r}_{d};
-#if QUERIES
+#if QUERIES && !SPLIT_DIMS
         let to = ((first_row + side * (PAIR_ROWS / 2u) + {SIDE * r}u) * S_PITCH + {SIDE * (d % WALK_BLOCKS)}u) / 4u;
 #else
         let to = side * S_SIZE + ((first_row + {SIDE * r}u) * S_PITCH + {SIDE * (d % WALK_BLOCKS)}u) / 4u;
@@ -394,10 +414,13 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #end
     workgroupBarrier();
 #if QUERIES
-#put results(dq, params.base_q, {strip}, 0u, params.scale)
+#put results(dq, params.base_q, {strip}, 0u, params.scale, 0u)
+#if SPLIT_DIMS
+#put results(dq, params.base_q, {strip}, S_SIZE, params.scale, VEC4S / 2u)
+#endif
 #else
-#put results(dk, params.base_k, {strip}, 0u, params.scale)
-#put results(dv, params.base_k, {strip}, S_SIZE, 1.0)
+#put results(dk, params.base_k, {strip}, 0u, params.scale, 0u)
+#put results(dv, params.base_k, {strip}, S_SIZE, 1.0, 0u)
 #endif
     workgroupBarrier();
 #end

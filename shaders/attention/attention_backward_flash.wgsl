@@ -4,9 +4,9 @@
 // own row; a thread has THREAD_ROWS of them. It computes vec4s of scores and of products of dy and v, turns them into
 // weights and slopes, and adds to vec4s of two results.
 //
-// With QUERIES the statistics follow from an online softmax: with weights w, dq is the difference of sums of w (dy v^T)
-// k and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights and
-// TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
+// STATISTICS: those of queries follow from an online softmax; with weights w, dq is the difference of sums of w (dy
+// v^T) k and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights
+// and TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
 //
 // SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 and log2 may drop NaN.
 #import attention/attention_backward_params
@@ -239,9 +239,14 @@ fn attention_backward_flash_keys(
     let visible_{r} = visible_to(min(first + group_row + {r}u * GROUPS, last));
 #for c in COLUMNS
     var slopes_{r}_{c} = vec4<f32>();
+#if !QUERIES || STATISTICS
     var values_{r}_{c} = vec4<f32>();
+#endif
 #end
-#if QUERIES
+#if QUERIES && !STATISTICS
+    let of_row_{r} = statistics[min(first_own + group_row + {r}u * GROUPS, last_own)];
+#endif
+#if STATISTICS
     var largest_{r} = minus_infinity;
     var sum_{r} = 0.0;
     var weighted_{r} = 0.0;
@@ -275,7 +280,7 @@ fn attention_backward_flash_keys(
         }
 #end
 #end
-#if QUERIES
+#if STATISTICS
 #for r in THREAD_ROWS
         let tops_{r}_0 = s_{r}_0;
 #for b in 1..BLOCKS
@@ -307,6 +312,15 @@ fn attention_backward_flash_keys(
 #put add(slopes, d, k)
 #put add(values, s, k)
 #else
+#if QUERIES
+#for r in THREAD_ROWS
+#for b in BLOCKS
+        s_{r}_{b} = power(s_{r}_{b} - of_row_{r}.x);
+        d_{r}_{b} = s_{r}_{b} * (d_{r}_{b} - of_row_{r}.y);
+#end
+#end
+#put add(slopes, d, k)
+#else
 #for b in BLOCKS
 #for n in 4
         let query_{b}_{n} = statistics[min(first_walked + at_{b}[{n}], last_walked)];
@@ -321,10 +335,11 @@ fn attention_backward_flash_keys(
 #put add(slopes, d, q)
 #put add(values, s, dy)
 #endif
+#endif
     }
     }
 
-#if QUERIES
+#if STATISTICS
     // Adds the sums of the lanes. A query that sees nothing has an infinite logarithm, so that later weights are 0.
 #put across(sum, false)
 #put across(weighted, false)
@@ -340,13 +355,16 @@ fn attention_backward_flash_keys(
     slopes_{r}_{c} = (slopes_{r}_{c} - delta_{r} * values_{r}_{c}) * (by_{r} * params.scale);
 #end
 #end
-#put store(dq, params.base_q, slopes)
 #else
 #for r in THREAD_ROWS
 #for c in COLUMNS
     slopes_{r}_{c} *= params.scale;
 #end
 #end
+#endif
+#if QUERIES
+#put store(dq, params.base_q, slopes)
+#else
 #put store(dk, params.base_k, slopes)
 #put store(dv, params.base_k, values)
 #endif

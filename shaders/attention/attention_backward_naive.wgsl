@@ -47,7 +47,7 @@ fn attention_backward_naive_queries(
     }
     let first_key = query / (params.queries * params.group) * params.keys;
     let visible = visible_to(query % params.queries);
-    // The statistics of the query.
+#if STATISTICS
     var infinity_bits = 0xff800000u;
     var largest = bitcast<f32>(infinity_bits);
     for (var key = visible.x + local; key < visible.y; key += WORKGROUP_SIZE) {
@@ -67,6 +67,9 @@ fn attention_backward_naive_queries(
     if local == 0u {
         statistics[query] = of_query;
     }
+#else
+    let of_query = statistics[query];
+#endif
     for (var first_word = 0u; first_word < WORDS; first_word += WORKGROUP_SIZE) {
         let column = first_word + local;
         var sum = vec2<f32>();

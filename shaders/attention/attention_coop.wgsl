@@ -14,6 +14,7 @@
 #import attention/attention_cap
 #endif
 #import attention/attention_output
+#import attention/attention_logsumexp
 #import attention/q_f16 as queries
 #import attention/kv_f16 as kv
 enable f16;
@@ -334,6 +335,11 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     sum += subgroupShuffleXor(sum, TEAM_ROWS);
 #endif
     let by = select(1.0 / sum, 0.0, sum == 0.0);
+#if LOGSUMEXP
+    if part == 0u && first_query + row <= last_query {
+        store_logsumexp(head * params.queries + query, largest, sum);
+    }
+#endif
 #for strip in STRIPS
 #put store_strip({strip})
     for (var i = part; i < width_{strip}; i += SHARERS) {

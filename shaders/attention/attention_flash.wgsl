@@ -14,6 +14,7 @@
 #import attention/attention_cap
 #endif
 #import attention/attention_output
+#import attention/attention_logsumexp
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
 #import element/is_nan
@@ -471,6 +472,11 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #for r in THREAD_ROWS
     if first_query + group_row + {r}u * GROUPS <= last_query {
         let by = select(1.0 / sum_{r}, 0.0, sum_{r} == 0.0);
+#if LOGSUMEXP
+        if lane == 0u {
+            store_logsumexp(head * params.queries + query_{r}, largest_{r}, sum_{r});
+        }
+#endif
 #for c in COLUMN_BLOCKS
 #if (c + 1) * LANES > VALUE_VEC4S
         if lane + {c}u * LANES < VALUE_VEC4S {

@@ -2,6 +2,7 @@
 // A workgroup merges one row; each team of COLUMNS threads walks over some of its parts.
 #import attention/attention_params
 #import attention/attention_output
+#import attention/attention_logsumexp
 #import element/exp4
 #import workgroup/reduce_rows
 
@@ -49,6 +50,11 @@ fn attention_merge(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             total += wg_vec4s[team * COLUMNS + local];
             sum += wg_sums[team * COLUMNS + local];
         }
+#if LOGSUMEXP
+        if local == 0u {
+            store_logsumexp(params.first_row + row, center, sum);
+        }
+#endif
         store_vec4(params.first_row + row, local, total * select(1.0 / sum, 0.0, sum == 0.0));
     }
 }

@@ -1,6 +1,7 @@
 // Replaces rows of scores with their softmax, or with zeros if all scores are -infinity.
 // A workgroup computes one row. RESULT: the weights are a result, too.
 #import attention/attention_params
+#import attention/attention_logsumexp
 #import element/exp4
 #import workgroup/reduce_rows
 
@@ -42,6 +43,11 @@ fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invoca
     }
     let total = row_total(vec4(sum, 0.0, 0.0, 0.0), false, 1u, local, 1u);
     let factor = select(1.0 / total, 0.0, total == 0.0);
+#if LOGSUMEXP
+    if local == 0u {
+        store_logsumexp(params.first_row + row, center / LN_2, total);
+    }
+#endif
     for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
         scores[base + key] *= factor;
 #if RESULT

@@ -8,9 +8,10 @@ use super::score_stage::ScoreStage;
 use super::way::{AttentionWay, VARIANTS, policy};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fill::fill;
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, choose,
-    lowered_as, operands,
+    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Resource,
+    choose, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -105,8 +106,8 @@ impl Paging {
 /// [`value_size`](Self::value_size) sets it. The number of heads is a multiple of kv heads: `heads / kv_heads`
 /// consecutive heads share one kv head. Operands are `q`, `k`, `v`, then those of the options in this order: `scales`
 /// ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths` ([`lengths`](Self::lengths)), `mask`
-/// ([`masked`](Self::masked)); last `output` and `scores` ([`scores`](Self::scores)), which must not share a buffer
-/// with the others.
+/// ([`masked`](Self::masked)); last `output`, `scores` ([`scores`](Self::scores)) and `logsumexp`
+/// ([`logsumexp`](Self::logsumexp)), which must not share a buffer with the others.
 ///
 /// Head and value sizes are at least 1. Multiples of 8 are fastest; other multiples of 4 are read four elements at a
 /// time, the rest one at a time. Without keys the output is 0; without queries, heads or sequences it is empty.
@@ -180,6 +181,7 @@ pub struct Attention {
     pub(crate) value_size: usize,
     pub(crate) softcap: Option<f32>,
     pub(crate) scores: Option<ScoreStage>,
+    pub(crate) logsumexp: bool,
     /// Batch and heads of the mask.
     pub(crate) mask: Option<[usize; 2]>,
     pub(crate) lengths: bool,
@@ -207,6 +209,7 @@ impl Attention {
             value_size: head_size,
             softcap: None,
             scores: None,
+            logsumexp: false,
             mask: None,
             lengths: false,
             kv: None,
@@ -257,6 +260,15 @@ impl Attention {
     #[must_use]
     pub fn scores(mut self, stage: ScoreStage) -> Self {
         self.scores = Some(stage);
+        self
+    }
+
+    /// Returns the logarithm of the sum of the exponentials of each query's scores, too: an operand `logsumexp` of f32,
+    /// (batch, heads, queries), after `output` and `scores`. It is -infinity for a query that sees no key.
+    /// [`AttentionBackward::saved`](super::AttentionBackward::saved) takes it.
+    #[must_use]
+    pub fn logsumexp(mut self) -> Self {
+        self.logsumexp = true;
         self
     }
 
@@ -439,6 +451,10 @@ impl Attention {
             let scores = elements(op, "scores", &[self.batch, self.heads, self.queries, self.keys])?;
             operands.push(write("scores", DType::F32, scores));
         }
+        if self.logsumexp {
+            let rows = elements(op, "logsumexp", &[self.batch, self.heads, self.queries])?;
+            operands.push(write("logsumexp", DType::F32, rows));
+        }
         Ok(operands)
     }
 
@@ -483,7 +499,7 @@ impl Attention {
         let remedy = "split the batch or the heads";
         profile.check_buffers(&name, &operands, remedy)?;
         for operand in &operands {
-            if matches!(operand.name, "scales" | "table" | "lengths" | "scores") {
+            if matches!(operand.name, "scales" | "table" | "lengths" | "scores" | "logsumexp") {
                 profile.check_bindings(&name, std::slice::from_ref(operand), remedy)?;
             }
         }
@@ -502,7 +518,17 @@ impl Attention {
         if self.batch * self.heads * self.queries == 0 {
             return Ok(program);
         }
-        if self.keys == 0 { lowering.lower_zero(&mut program) } else { way.lower(&lowering, &mut program) }?;
+        if self.keys == 0 {
+            lowering.lower_zero(&mut program)?;
+            if self.logsumexp {
+                let at = program.operands.len() - 1;
+                let bits = f32::NEG_INFINITY.to_bits();
+                let filled = fill(program.operands[at].len, [bits; 2], profile)?;
+                program.append(filled, &[Resource::Operand(at)]);
+            }
+        } else {
+            way.lower(&lowering, &mut program)?;
+        }
         let pairs = (self.batch * self.heads) as f64 * self.pairs();
         let size = lowering.kv.dtype().size() as f64;
         let (head, both) = (self.head_size as f64, (self.head_size + self.value_size) as f64);
@@ -534,6 +560,8 @@ operands! {
         optional with_mask(mask: f32);
         /// Takes the buffer that receives the scores.
         optional with_scores(scores: f32);
+        /// Takes the buffer that receives the logarithm of the sum of exponentials of each query.
+        optional with_logsumexp(logsumexp: f32);
     }
 }
 
@@ -543,7 +571,11 @@ pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: by_name::ATTENTION_INPUTS,
-    outputs: &[("output", "(B, H, T, E)"), ("[scores]", "f32 (B, H, T, S)")],
+    outputs: &[
+        ("output", "(B, H, T, E)"),
+        ("[scores]", "f32 (B, H, T, S)"),
+        ("[logsumexp]", "f32 (B, H, T)"),
+    ],
     types: &[DType::F32, DType::F16],
     options: by_name::ATTENTION_OPTIONS,
     make: Some(by_name::make),
@@ -568,6 +600,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             Attention::new([1, 4, 70, 64], [2, 70]).causal().window(9),
             Attention::new([2, 4, 30, 128], [1, 64]).masked([1, 1]).lengths(),
             Attention::new([1, 2, 70, 64], [2, 70]).softcap(2.0),
+            Attention::new([1, 2, 70, 64], [2, 70]).causal().logsumexp(),
         ] {
             programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
         }
@@ -590,7 +623,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Attention::new([1, 4, 70, 36], [2, 70]).value_size(7).causal().softcap(2.0).kv(KvType::F16),
         Attention::new([1, 2, 5, 7], [1, 40]).paged(Paging { tokens: 16, pages: 3 }).kv(KvType::Int8),
         Attention::new([1, 2, 5, 100], [1, 40]).value_size(33).lengths().kv(KvType::Fp8),
-        Attention::new([1, 2, 5, 64], [1, 0]).value_size(30),
+        Attention::new([1, 2, 5, 64], [1, 0]).value_size(30).logsumexp(),
+        Attention::new([1, 2, 5, 64], [1, 40]).causal().logsumexp(),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);

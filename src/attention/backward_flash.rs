@@ -1,6 +1,7 @@
 //! The variant `flash` of attention's backward pass: `shaders/attention/attention_backward_flash.wgsl` and its tiles.
 
 use super::backward_layout::{GradientLowering, GradientPass};
+use super::backward_statistics::LogBase;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Program};
@@ -89,7 +90,7 @@ pub(super) fn lower(tile: GradientTile, of: &GradientLowering<'_>, program: &mut
             .constant("THREAD_ROWS", tile.thread_rows)
             .constant("TILE_DIMS", tile.dims)
             .constant("TILE_VALUES", tile.values)
-            .flag("STATISTICS", of_queries)
+            .flag("STATISTICS", of_queries && !of.op.saved)
             .flag("HALVES", of.dtype == DType::F16)
             .flag("SUBGROUPS", tile.in_subgroup(of.profile))
             .flag("CAREFUL", of.profile.quirks.exp_drops_nan),
@@ -98,8 +99,8 @@ pub(super) fn lower(tile: GradientTile, of: &GradientLowering<'_>, program: &mut
         outputs,
     };
     let passes = [
-        pass("attention_backward_flash_queries", true, &[4][..]),
-        pass("attention_backward_flash_keys", false, &[5, 6]),
+        pass("attention_backward_flash_queries", true, &[0][..]),
+        pass("attention_backward_flash_keys", false, &[1, 2]),
     ];
-    of.dispatch("attention/attention_backward_flash", &passes, program)
+    of.dispatch("attention/attention_backward_flash", LogBase::Two, &passes, program)
 }

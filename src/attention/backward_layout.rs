@@ -1,6 +1,7 @@
 //! The parameters, bindings and chunks of the kernels of attention's backward pass, and the variant `naive`.
 
 use super::attention_backward::AttentionBackward;
+use super::backward_statistics::{self, LogBase};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, BoundSpan};
@@ -37,7 +38,7 @@ pub(super) struct GradientPass {
     /// Own rows of a workgroup.
     pub(super) rows: usize,
     pub(super) of_queries: bool,
-    /// Operands that it writes: 4 is dq, 5 is dk, 6 is dv.
+    /// Results that it writes: 0 is dq, 1 is dk, 2 is dv.
     pub(super) outputs: &'static [usize],
 }
 
@@ -46,6 +47,7 @@ impl GradientLowering<'_> {
     pub(super) fn dispatch(
         &self,
         file: &'static str,
+        base: LogBase,
         passes: &[GradientPass],
         program: &mut Program,
     ) -> Result<()> {
@@ -79,8 +81,11 @@ impl GradientLowering<'_> {
         };
         let kernels: Vec<usize> = passes.iter().map(|pass| program.kernel(kernel(pass))).collect();
         for chunk in chunks {
+            if self.op.saved {
+                backward_statistics::append(self, base, chunk, statistics, program);
+            }
             let [q, k] = [chunk.span(q), chunk.span(k)];
-            let base = |span: BoundSpan| (span.before / size as u64) as u32;
+            let before = |span: BoundSpan| (span.before / size as u64) as u32;
             let mut params = GradientParams {
                 queries: queries as u32,
                 keys: keys as u32,
@@ -88,12 +93,14 @@ impl GradientLowering<'_> {
                 window: of.window.map_or(0, |w| w.min(1 << 30)) as u32,
                 tiles: 0,
                 workgroups: 0,
-                base_q: base(q),
-                base_k: base(k),
+                base_q: before(q),
+                base_k: before(k),
                 scale: of.factor(),
             };
-            // Operands: q, k, v, dy, dq, dk, dv.
-            let operand = |at: usize| if [0, 3, 4].contains(&at) { q } else { k }.of(Resource::Operand(at));
+            // Inputs: q, k, v, dy.
+            let input = |at: usize| if [0, 3].contains(&at) { q } else { k }.of(Resource::Operand(at));
+            let first = self.op.first_result();
+            let result = |at: usize| if at == 0 { q } else { k }.of(Resource::Operand(first + at));
             let pairs = chunk.count as usize;
             for (pass, &kernel) in passes.iter().zip(&kernels) {
                 let (extent, heads) =
@@ -101,8 +108,8 @@ impl GradientLowering<'_> {
                 let tiles = extent.div_ceil(pass.rows);
                 let workgroups = (heads * tiles) as u64;
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
-                let outputs = pass.outputs.iter().map(|&at| operand(at));
-                let bindings = (0..4).map(operand).chain([statistics]).chain(outputs).collect();
+                let outputs = pass.outputs.iter().map(|&at| result(at));
+                let bindings = (0..4).map(input).chain([statistics]).chain(outputs).collect();
                 program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
             }
         }
@@ -151,14 +158,14 @@ pub(super) fn lower_naive(of: &GradientLowering<'_>, program: &mut Program) -> R
             .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
             .constant("LANES", WORKGROUP_SIZE)
             .constant("SLOTS", 3u32)
-            .flag("STATISTICS", of_queries),
+            .flag("STATISTICS", of_queries && !of.op.saved),
         rows: 1,
         of_queries,
         outputs,
     };
     let passes = [
-        pass("attention_backward_naive_queries", true, &[4][..]),
-        pass("attention_backward_naive_keys", false, &[5, 6]),
+        pass("attention_backward_naive_queries", true, &[0][..]),
+        pass("attention_backward_naive_keys", false, &[1, 2]),
     ];
-    of.dispatch("attention/attention_backward_naive", &passes, program)
+    of.dispatch("attention/attention_backward_naive", LogBase::E, &passes, program)
 }

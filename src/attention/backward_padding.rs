@@ -3,7 +3,7 @@
 use super::attention_backward::AttentionBackward;
 use super::backward_layout::GradientLowering;
 use crate::error::Result;
-use crate::program::{Grid, Kernel, Program, Resource, element_fragment, kernel_params};
+use crate::program::{Access, Grid, Kernel, Operand, Program, Resource, element_fragment, kernel_params};
 use crate::shader::Spec;
 
 kernel_params! {
@@ -20,19 +20,27 @@ pub(super) fn lower(
 ) -> Result<()> {
     let inner = padded.lower_as(of.dtype, of.profile)?;
     let size = padded.forward.head_size;
-    // Operands: q, k, v, dy, dq, dk, dv. q and k have heads, v and dy values.
-    let own = |at: usize| if [2, 3, 6].contains(&at) { of.op.value_size } else { of.op.forward.head_size };
-    let rows: Vec<usize> = inner.operands.iter().map(|operand| operand.len / size).collect();
-    let scratch: Vec<Resource> =
-        inner.operands.iter().map(|operand| program.scratch(operand.bytes()).resource).collect();
-    let pairs = |at: usize| ((Resource::Operand(at), own(at)), (scratch[at], size));
-    for (at, &rows) in rows.iter().enumerate().take(4) {
-        let (operand, padded) = pairs(at);
+    let is_padded = |operand: &Operand| operand.name != "logsumexp";
+    let scratch: Vec<Resource> = (inner.operands.iter().enumerate())
+        .map(|(at, operand)| match is_padded(operand) {
+            true => program.scratch(operand.bytes()).resource,
+            false => Resource::Operand(at),
+        })
+        .collect();
+    // Rows, and the operand and its scratch with the sizes of a row.
+    let copies: Vec<_> = (inner.operands.iter().enumerate())
+        .filter(|(_, operand)| is_padded(operand))
+        .map(|(at, operand)| {
+            let heads = ["q", "k", "dq", "dk"].contains(&operand.name);
+            let own = if heads { of.op.forward.head_size } else { of.op.value_size };
+            (operand.access, operand.len / size, (Resource::Operand(at), own), (scratch[at], size))
+        })
+        .collect();
+    for &(_, rows, operand, padded) in copies.iter().filter(|copy| copy.0 == Access::Read) {
         copy(of, rows, operand, padded, program);
     }
     program.append(inner, &scratch);
-    for (at, &rows) in rows.iter().enumerate().skip(4) {
-        let (operand, padded) = pairs(at);
+    for &(_, rows, operand, padded) in copies.iter().filter(|copy| copy.0 != Access::Read) {
         copy(of, rows, padded, operand, program);
     }
     Ok(())

@@ -27,6 +27,7 @@ pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
     TILE,
     Setting::flag("ahead"),
     COOP_TILE,
+    Setting::flag("logsumexp"),
 ];
 
 pub(super) const BACKWARD_INPUTS: &[Input] = &[
@@ -34,6 +35,8 @@ pub(super) const BACKWARD_INPUTS: &[Input] = &[
     Input::new("k", "(B, G, S, D)"),
     Input::new("v", "(B, G, S, E)"),
     Input::new("dy", "(B, H, T, E)"),
+    Input::optional("output", "as dy"),
+    Input::optional("logsumexp", "f32 (B, H, T)"),
 ];
 
 pub(super) const BACKWARD_OPTIONS: &[Setting] =
@@ -172,6 +175,10 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     if op.scores.is_some() {
         operands.push(Role::Result(vec![b, h, t, s]));
     }
+    if settings.has("logsumexp") {
+        op = op.logsumexp();
+        operands.push(Role::Result(vec![b, h, t]));
+    }
     by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -196,7 +203,13 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.scale(scale);
     }
     let results = [[b, h, t, d], [b, g, s, d], [b, g, s, e]].map(|shape| Role::Result(shape.into()));
-    let operands = [q, k, v, dy].map(Role::Given).into_iter().chain(results).collect();
+    let mut operands = Vec::from([q, k, v, dy].map(Role::Given));
+    if asked.has_more() {
+        op = op.saved();
+        operands.push(Role::Given(asked.like("output", &[b, h, t, e])?));
+        operands.push(Role::Given(asked.of("logsumexp", &[b, h, t], DType::F32)?));
+    }
+    operands.extend(results);
     by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 

@@ -53,13 +53,14 @@ impl CoopTile {
     }
 }
 
-const INPUTS: [AttentionOperand; 6] = [
+const INPUTS: [AttentionOperand; 7] = [
     AttentionOperand::Q,
     AttentionOperand::K,
     AttentionOperand::V,
     AttentionOperand::Lengths,
     AttentionOperand::Mask,
     AttentionOperand::Output,
+    AttentionOperand::Logsumexp,
 ];
 
 /// Chooses the tile for a head size. TFLOP/s on an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, with subgroups x

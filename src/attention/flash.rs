@@ -113,7 +113,7 @@ pub(super) fn policy(profile: &DeviceProfile, vec4s: u32) -> FlashTile {
     }
 }
 
-const INPUTS: [AttentionOperand; 8] = [
+const INPUTS: [AttentionOperand; 9] = [
     AttentionOperand::Q,
     AttentionOperand::K,
     AttentionOperand::V,
@@ -122,6 +122,7 @@ const INPUTS: [AttentionOperand; 8] = [
     AttentionOperand::Lengths,
     AttentionOperand::Mask,
     AttentionOperand::Output,
+    AttentionOperand::Logsumexp,
 ];
 
 /// The largest size of values, which threads hold in registers.

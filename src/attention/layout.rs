@@ -85,6 +85,7 @@ pub(super) enum AttentionOperand {
     Mask,
     Output,
     Scores,
+    Logsumexp,
 }
 
 impl AttentionOperand {
@@ -99,6 +100,7 @@ impl AttentionOperand {
             Self::Mask => "mask",
             Self::Output => "output",
             Self::Scores => "scores",
+            Self::Logsumexp => "logsumexp",
         }
     }
 
@@ -114,6 +116,7 @@ impl AttentionOperand {
             Self::Mask => "MASK_BINDING",
             Self::Output => "OUTPUT_BINDING",
             Self::Scores => "RESULT_BINDING",
+            Self::Logsumexp => "LOGSUMEXP_BINDING",
         }
     }
 }
@@ -329,6 +332,7 @@ impl AttentionLowering<'_> {
             AttentionOperand::Lengths => self.op.lengths,
             AttentionOperand::Mask => self.op.mask.is_some(),
             AttentionOperand::Scores => self.op.scores.is_some(),
+            AttentionOperand::Logsumexp => self.op.logsumexp,
             AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => {
                 true
             }
@@ -401,6 +405,9 @@ impl AttentionLowering<'_> {
         }
         if has(AttentionOperand::Mask) {
             spec = spec.flag("MASKED", op.mask.is_some());
+        }
+        if has(AttentionOperand::Logsumexp) {
+            spec = spec.flag("LOGSUMEXP", op.logsumexp);
         }
         for (i, bound) in self.present(wanted).into_iter().enumerate() {
             spec = spec.constant(bound.constant(), i as u32 + 1);

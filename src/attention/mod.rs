@@ -16,6 +16,7 @@ mod backward_coop;
 mod backward_flash;
 mod backward_layout;
 mod backward_padding;
+mod backward_statistics;
 mod backward_stored;
 mod by_name;
 mod coop;

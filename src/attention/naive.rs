@@ -59,6 +59,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         AttentionOperand::Lengths,
         AttentionOperand::Output,
     ];
+    let row_results = [AttentionOperand::Logsumexp];
     // Scores and probabilities come after the operands.
     let spec_of = |wanted: &[AttentionOperand]| {
         let bound = of.spec(wanted).constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
@@ -74,7 +75,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
     let weights = of.op.scores == Some(ScoreStage::Weights);
     let scores = spec_of(&score_inputs).constant("STAGE", stage);
     let scores = program.kernel(Kernel::of_file("attention/attention_scores", scores));
-    let softmax = spec_of(&[]).constant("LANES", WORKGROUP_SIZE).flag("RESULT", weights);
+    let softmax = spec_of(&row_results).constant("LANES", WORKGROUP_SIZE).flag("RESULT", weights);
     let softmax = program.kernel(Kernel::of_file("attention/attention_softmax", softmax));
     let values = spec_of(&value_inputs).constant("RUN", RUN as u32);
     let values = program.kernel(Kernel::of_file("attention/attention_values", values));
@@ -96,7 +97,8 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
             bindings.extend(result(program, &chunk, stage > 0));
             let threads = u64::from(WORKGROUP_SIZE);
             of.dispatch(program, scores, &params, bindings, Grid::fold((count * keys).div_ceil(threads)));
-            let mut bindings = vec![part];
+            let mut bindings = of.bindings(program, &chunk, &row_results);
+            bindings.push(part);
             bindings.extend(result(program, &chunk, weights));
             of.dispatch(program, softmax, &params, bindings, Grid::fold(count));
             let mut bindings = of.bindings(program, &chunk, &value_inputs);

@@ -41,6 +41,9 @@ const INPUTS: [AttentionOperand; 7] = [
     AttentionOperand::Mask,
 ];
 
+/// What the merging kernel writes.
+const RESULTS: [AttentionOperand; 2] = [AttentionOperand::Output, AttentionOperand::Logsumexp];
+
 /// Threads in a workgroup that merges a row.
 const MERGE_SIZE: u32 = 256;
 
@@ -119,11 +122,11 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let split = program.kernel(Kernel::library("attention/attention_split", "attention_split", spec));
     let spec = of
-        .spec(&[AttentionOperand::Output])
+        .spec(&RESULTS)
         .constant("WORKGROUP_SIZE", MERGE_SIZE)
         .constant("LANES", MERGE_SIZE)
         .constant("COLUMNS", of.value_vec4s().next_power_of_two())
-        .constant("PARTIALS_BINDING", 2);
+        .constant("PARTIALS_BINDING", of.count(&RESULTS) as u32 + 1);
     let merge = program.kernel(Kernel::library("attention/attention_merge", "attention_merge", spec));
     for chunk in chunks {
         let mut params = of.params(&chunk);
@@ -138,7 +141,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         of.dispatch(program, split, &params, bindings, Grid::fold(workgroups));
         let rows = (chunk.pairs * rows_of_pair) as u64;
         params.rows = rows as u32;
-        let mut bindings = of.bindings(program, &chunk, &[AttentionOperand::Output]);
+        let mut bindings = of.bindings(program, &chunk, &RESULTS);
         bindings.push(partials);
         of.dispatch(program, merge, &params, bindings, Grid::fold(rows));
     }

@@ -57,6 +57,7 @@ impl Attention {
             ),
             (self.softcap.is_some(), "a softcap"),
             (self.scores.is_some(), "scores as a result"),
+            (self.logsumexp, "logarithms of sums as a result"),
         ];
         let extra = extras.iter().find(|(asked, _)| *asked).map(|(_, what)| *what);
         if let Some(what) = extra.or(attention_split::refused(self)) {

@@ -177,7 +177,14 @@ impl Operation {
         if !(least..=self.outputs.len()).contains(&roles.len()) && !self.matrix {
             return Err(err!(Shape, "{op}: {} outputs; {} are declared", roles.len(), self.outputs.len()));
         }
-        let outputs = roles.into_iter().zip(call.outputs()).zip(self.outputs);
+        // If some are left out, an optional output is there if the option of its name is set.
+        let all = roles.len() == self.outputs.len();
+        let is_there = |name: &str| {
+            let option = name.trim_matches(['[', ']']);
+            all || option == name || self.option(option).is_none() || settings.has(option)
+        };
+        let declared = self.outputs.iter().filter(|(name, _)| is_there(name));
+        let outputs = roles.into_iter().zip(call.outputs()).zip(declared);
         let declared = outputs.map(|((role, shape), (name, formula))| {
             let wanted = match role {
                 Role::Counted | Role::CountedRows(_) => Some(Vec::new()),

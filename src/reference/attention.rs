@@ -37,6 +37,11 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
             let bound = attention_scores_bound(op, q, &k, inputs);
             wanted.push(Wanted::near(&output_shape(call, 1), attention_scores(op, q, &k, inputs), bound)?);
         }
+        if op.logsumexp {
+            let shape = output_shape(call, wanted.len());
+            let bound = attention_logsumexp_bound(op, q, &k, inputs);
+            wanted.push(Wanted::near(&shape, attention_logsumexp(op, q, &k, inputs), bound)?);
+        }
         Ok(wanted)
     })
 }
@@ -127,6 +132,29 @@ pub fn attention_scores_bound<T: Number, K: Number>(
     inputs: AttentionInputs<'_>,
 ) -> Vec<f64> {
     score_rows(op, q, k, inputs, |(x, error)| spread(x as f32, x, error))
+}
+
+/// Computes the logarithms of sums of exponentials that [`Attention::logsumexp`] returns, in f64.
+pub fn attention_logsumexp<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<f32> {
+    rows(&op.clone().value_size(0), q, k, &[], inputs, false, |row| vec![row.logsumexp().0 as f32])
+}
+
+/// Bounds the error of each of [`attention_logsumexp`] computed in f32.
+pub fn attention_logsumexp_bound<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<f64> {
+    rows(&op.clone().value_size(0), q, k, &[], inputs, false, |row| {
+        let (exact, error) = row.logsumexp();
+        vec![spread(exact as f32, exact, error)]
+    })
 }
 
 /// Calls `of` with each score and the bound of its error.
@@ -255,6 +283,17 @@ impl AttentionRow {
             };
         }
         all
+    }
+
+    /// Returns the logarithm of the sum of exponentials, with a bound of its error.
+    fn logsumexp(&self) -> (f64, f64) {
+        let (largest, weights) = (self.largest(), self.weights());
+        if weights.iter().all(|w| *w == 0.0) {
+            return (f64::NEG_INFINITY, 0.0);
+        }
+        let exact = largest + self.scores.iter().map(|s| (s - largest).exp()).sum::<f64>().ln();
+        let of_sum: f64 = weights.iter().zip(self.relative()).map(|(w, relative)| w * relative).sum();
+        (exact, of_sum + 8.0 * ulp(1.0) * (1.0 + largest.abs() + exact.abs()))
     }
 
     fn exact(&self) -> Vec<f64> {

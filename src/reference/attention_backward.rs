@@ -14,6 +14,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<AttentionBackward>(call)?;
     by_input!(call, 0, [f32, f16], T => {
         let (q, k, v, dy) = (input::<T>(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?);
+        let inputs = [q, k, v, dy];
+        if op.saved {
+            let (output, logsumexp) = (input(call, 4)?, input(call, 5)?);
+            let bound = attention_backward_saved_bound(op, inputs, output, logsumexp);
+            return each_output(call, attention_backward_saved(op, inputs, output, logsumexp), bound);
+        }
         let bound = attention_backward_bound(op, q, k, v, dy);
         each_output(call, attention_backward(op, q, k, v, dy), bound)
     })
@@ -27,7 +33,42 @@ pub fn attention_backward<T: Number>(
     v: &[T],
     dy: &[T],
 ) -> [Vec<T>; 3] {
-    differentiate(op, q, k, v, dy).map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
+    exact(differentiate(op, [q, k, v, dy], None))
+}
+
+/// Computes the gradients for [`AttentionBackward::saved`] in f64, from q, k, v and dy, and the `output` and `logsumexp`
+/// of the forward pass: weights are exponentials of the difference of scores and logarithms, and their mean of
+/// `dy v^T` is the product of dy and the output.
+pub fn attention_backward_saved<T: Number>(
+    op: &AttentionBackward,
+    inputs: [&[T]; 4],
+    output: &[T],
+    logsumexp: &[f32],
+) -> [Vec<T>; 3] {
+    exact(differentiate(op, inputs, Some((output, logsumexp))))
+}
+
+/// As [`attention_backward_bound`], for [`attention_backward_saved`].
+pub fn attention_backward_saved_bound<T: Number>(
+    op: &AttentionBackward,
+    inputs: [&[T]; 4],
+    output: &[T],
+    logsumexp: &[f32],
+) -> [Vec<f64>; 3] {
+    bounds::<T>(differentiate(op, inputs, Some((output, logsumexp))))
+}
+
+fn exact<T: Number>(gradients: [Vec<(f64, f64)>; 3]) -> [Vec<T>; 3] {
+    gradients.map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
+}
+
+fn bounds<T: Number>(gradients: [Vec<(f64, f64)>; 3]) -> [Vec<f64>; 3] {
+    let bound = |(exact, error): (f64, f64)| match exact.is_nan() {
+        true => 0.0,
+        false if error.is_nan() => f64::INFINITY,
+        false => spread(T::from_f64(exact), exact, error),
+    };
+    gradients.map(|part| part.into_iter().map(bound).collect())
 }
 
 /// Bounds the error of each element computed in f32: rounding of scores, exponentials, their sum, the products with the
@@ -41,12 +82,7 @@ pub fn attention_backward_bound<T: Number>(
     v: &[T],
     dy: &[T],
 ) -> [Vec<f64>; 3] {
-    let bound = |(exact, error): (f64, f64)| match exact.is_nan() {
-        true => 0.0,
-        false if error.is_nan() => f64::INFINITY,
-        false => spread(T::from_f64(exact), exact, error),
-    };
-    differentiate(op, q, k, v, dy).map(|part| part.into_iter().map(bound).collect())
+    bounds::<T>(differentiate(op, [q, k, v, dy], None))
 }
 
 /// The longest chain of f32 additions over `n` queries or keys: within a tile, and over tiles.
@@ -68,15 +104,16 @@ struct PairTerms {
 /// Returns dq, dk and dv with error bounds.
 fn differentiate<T: Number>(
     op: &AttentionBackward,
-    q: &[T],
-    k: &[T],
-    v: &[T],
-    dy: &[T],
+    [q, k, v, dy]: [&[T]; 4],
+    saved: Option<(&[T], &[f32])>,
 ) -> [Vec<(f64, f64)>; 3] {
     let of = &op.forward;
     let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
     let numbers = |x: &[T]| x.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
     let (q, k, v, dy) = (numbers(q), numbers(k), numbers(v), numbers(dy));
+    let saved = saved.map(|(output, logsumexp)| {
+        (numbers(output), logsumexp.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>())
+    });
     let none = |x: &[f64]| vec![(0.0, LEAST_NORMAL); x.len()];
     let (mut dq, mut dk, mut dv) = (none(&q), none(&k), none(&v));
     let chain = additions(of.keys.max(of.queries.saturating_mul(of.group())));
@@ -88,7 +125,9 @@ fn differentiate<T: Number>(
     for row in 0..of.batch * of.heads * of.queries {
         let (head, query) = (row / of.queries, row % of.queries);
         let first_key = head / of.group() * of.keys;
-        for seen in row_terms(op, query, first_key, &q[row * d..][..d], &dy[row * e..][..e], &k, &v) {
+        let saved = saved.as_ref().map(|(output, logarithms)| (&output[row * e..][..e], logarithms[row]));
+        let of_row = [&q[row * d..][..d], &dy[row * e..][..e]];
+        for seen in row_terms(op, query, first_key, of_row, [&k, &v], saved) {
             let term = |to: &mut (f64, f64), value: f64, error: f64, by: f64| {
                 let least = LEAST_NORMAL * (1.0 + by.abs());
                 let error = widened(value, error + (chain + 4.0) * u * value.abs());
@@ -112,7 +151,8 @@ fn differentiate<T: Number>(
         x[pair * each..][..each].iter().all(|x| x.is_finite())
     };
     for pair in 0..of.batch * of.kv_heads {
-        if ![&q, &k, &v, &dy].into_iter().all(|x| is_finite(x, pair)) {
+        let saved = saved.iter().flat_map(|(output, logarithms)| [output, logarithms]);
+        if ![&q, &k, &v, &dy].into_iter().chain(saved).all(|x| is_finite(x, pair)) {
             for part in [&mut dq, &mut dk, &mut dv] {
                 let each = part.len() / (of.batch * of.kv_heads);
                 part[pair * each..][..each].iter_mut().for_each(|x| x.1 = f64::NAN);
@@ -127,10 +167,9 @@ fn row_terms(
     op: &AttentionBackward,
     query: usize,
     first_key: usize,
-    q: &[f64],
-    dy: &[f64],
-    k: &[f64],
-    v: &[f64],
+    [q, dy]: [&[f64]; 2],
+    [k, v]: [&[f64]; 2],
+    saved: Option<(&[f64], f64)>,
 ) -> Vec<PairTerms> {
     let of = &op.forward;
     let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
@@ -148,6 +187,31 @@ fn row_terms(
         .map(|&key| product(dy, v, key))
         .map(|(sum, size)| (sum, (e as f64 + 2.0) * size * u))
         .collect();
+    if let Some((output, logarithm)) = saved {
+        if logarithm == f64::NEG_INFINITY {
+            return Vec::new();
+        }
+        let terms = dy.iter().zip(output).map(|(a, b)| a * b);
+        let (delta, size) = terms.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
+        return (0..keys.len())
+            .map(|i| {
+                let ((score, of_score), (slope, of_slope)) = (scores[i], slopes[i]);
+                let away = score - logarithm;
+                let weight = away.exp();
+                let ulps = if weight == 0.0 { 0.0 } else { exp_ulps(away) + 8.0 + 4.0 * logarithm.abs() };
+                let relative = of_score + ulps * u;
+                let sums = u * ((e as f64 + 8.0) * size + 6.0 * (slope.abs() + delta.abs()));
+                let error = relative * (slope - delta).abs() + of_slope + sums;
+                PairTerms {
+                    key: first_key + keys[i],
+                    weight,
+                    relative,
+                    slope: weight * (slope - delta),
+                    error: weight * error,
+                }
+            })
+            .collect();
+    }
     let largest = scores.iter().map(|s| s.0).fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY && !scores.iter().any(|s| s.0.is_nan()) {
         return Vec::new();

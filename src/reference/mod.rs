@@ -246,9 +246,14 @@ pub use adjacent_difference::{adjacent_difference, adjacent_difference_bound};
 #[cfg(feature = "primitives")]
 pub use asum::{asum, asum_bound};
 #[cfg(feature = "attention")]
-pub use attention::{AttentionInputs, attention, attention_bound, attention_scores, attention_scores_bound};
+pub use attention::{
+    AttentionInputs, attention, attention_bound, attention_logsumexp, attention_logsumexp_bound,
+    attention_scores, attention_scores_bound,
+};
 #[cfg(feature = "attention")]
-pub use attention_backward::{attention_backward, attention_backward_bound};
+pub use attention_backward::{
+    attention_backward, attention_backward_bound, attention_backward_saved, attention_backward_saved_bound,
+};
 pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};

@@ -6,9 +6,12 @@ use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
-use tilework::reference::{attention_backward, attention_backward_bound};
+use tilework::reference::{
+    AttentionInputs, attention, attention_backward, attention_backward_bound, attention_backward_saved,
+    attention_backward_saved_bound, attention_logsumexp,
+};
 use tilework::shader::Target;
-use tilework::{Arg, AttentionBackward, ErrorKind, Plannable, Slice};
+use tilework::{Arg, Attention, AttentionBackward, ErrorKind, Plannable, Slice};
 
 /// Batch, heads, kv heads, queries, keys, head size.
 type Shape = [usize; 6];
@@ -209,29 +212,43 @@ fn with_lasting_rows(text: &str) -> String {
 fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     type With = fn(AttentionBackward) -> AttentionBackward;
-    let whole: [(Shape, u32, With); 4] = [
+    let whole: [(Shape, u32, With); 5] = [
+        ([1, 4, 2, 90, 130, 64], 20 << 10, |op| op.causal().saved()),
         ([2, 2, 2, 70, 90, 48], 20 << 10, |op| op.causal()),
         ([1, 2, 1, 70, 75, 80], 20 << 10, |op| op),
         ([1, 4, 2, 90, 130, 64], 20 << 10, |op| op.window(20)),
         // Two pairs of subgroups.
         ([1, 1, 1, 70, 200, 16], 22 << 10, |op| op.causal().window(50).scale(0.5)),
     ];
-    for &(shape, bytes, with) in sample(&whole, 1) {
+    for &(shape, bytes, with) in sample(&whole, 2) {
+        let [b, h, g, t, s, d] = shape;
         let op = with(op_of(shape)).variant("coop");
+        let saves = op == op.clone().saved();
         let mut profile = with_matrices(gpu, 16);
         profile.limits.max_workgroup_bytes = bytes;
         let program = Op::<f16>::lower(&op, &profile).unwrap();
         let [q, k, v, dy] = operands::<f16>(shape);
         let mut held: Vec<_> = [&q, &k, &v, &dy].map(|x| gpu.upload(x).unwrap()).into();
-        held.extend([&q, &k, &v].map(|x| gpu.alloc::<f16>(x.len()).unwrap()));
+        let results = [&q, &k, &v].map(|x| gpu.alloc::<f16>(x.len()).unwrap());
+        let forward = Attention::new([b, h, t, d], [g, s]).causal();
+        let none = AttentionInputs::default();
+        let output = attention(&forward, &q, &k, &v, none);
+        let logarithms = attention_logsumexp(&forward, &q, &k, none);
+        let on_logarithms = gpu.upload(&logarithms).unwrap();
+        held.extend(saves.then(|| gpu.upload(&output).unwrap()));
         let statistics = gpu.alloc::<u32>(program.scratch_bytes() as usize / 4).unwrap();
         let mut rec = gpu.recorder();
         for dispatch in &program.dispatches {
             let kernel = &program.kernels[dispatch.kernel];
             let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
-            let text = without_matrices(&with_lasting_rows(&text), 16);
+            let on_matrices = text.contains("wgpu_cooperative_matrix");
+            let text = if on_matrices { without_matrices(&with_lasting_rows(&text), 16) } else { text };
             let own = gpu.kernel("coop", &text, kernel.entry).unwrap();
             let bound = dispatch.bindings.iter().map(|binding| match binding.resource {
+                Resource::Operand(5) if saves => Arg::from(&on_logarithms),
+                Resource::Operand(i) if i >= program.operands.len() - 3 => {
+                    Arg::from(&results[i + 3 - program.operands.len()])
+                }
                 Resource::Operand(i) => Arg::from(&held[i]),
                 _ => Arg::from(&statistics),
             });
@@ -240,10 +257,15 @@ fn emulated_coop_matches_reference() {
             own.record(&mut rec, &args, grid).unwrap();
         }
         rec.submit().unwrap();
-        let want = attention_backward(&op, &q, &k, &v, &dy);
-        let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
+        let inputs = [&q[..], &k, &v, &dy];
+        let (want, bound) = if saves {
+            let want = attention_backward_saved(&op, inputs, &output, &logarithms);
+            (want, attention_backward_saved_bound(&op, inputs, &output, &logarithms))
+        } else {
+            (attention_backward(&op, &q, &k, &v, &dy), attention_backward_bound(&op, &q, &k, &v, &dy))
+        };
         for i in 0..3 {
-            let got = numbers(&held[4 + i].read().unwrap());
+            let got = numbers(&results[i].read().unwrap());
             assert_close(&format!("emulated {op:?}, result {i}"), &got, &numbers(&want[i]), &bound[i]);
         }
     }

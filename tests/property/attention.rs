@@ -40,6 +40,10 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         if let Some(stage) = stage {
             op = op.scores(stage);
         }
+        let with_logsumexp = draw.option(&[false, false, true]);
+        if with_logsumexp {
+            op = op.logsumexp();
+        }
         op = op.kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
         if draw.option(&[false, true]) && t <= s {
             op = op.causal();
@@ -98,12 +102,16 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         if let Some(mask) = &mask {
             case = case.given(mask);
         }
-        let case = case.close(&want, bound).on_matrices(rounded);
-        if stage.is_none() {
-            return case;
+        let mut case = case.close(&want, bound).on_matrices(rounded);
+        if stage.is_some() {
+            let scores = reference::attention_scores(&op, &q, &k, inputs);
+            case = case.close(&scores, reference::attention_scores_bound(&op, &q, &k, inputs));
         }
-        let scores = reference::attention_scores(&op, &q, &k, inputs);
-        case.close(&scores, reference::attention_scores_bound(&op, &q, &k, inputs))
+        if with_logsumexp {
+            let want = reference::attention_logsumexp(&op, &q, &k, inputs);
+            case = case.close(&want, reference::attention_logsumexp_bound(&op, &q, &k, inputs));
+        }
+        case
     }
     let forms: [fn(&mut Draw) -> Case; 3] = [of::<f32, f32>, of::<f16, f16>, of::<f32, f16>];
     draw.option(&forms)(draw)
@@ -127,6 +135,16 @@ pub(super) fn attention_backward(draw: &mut Draw) -> Case {
         }
         let [q, dy] = [d, e].map(|size| draw.special::<T>(b * h * t * size));
         let [k, v] = [d, e].map(|size| draw.special::<T>(b * g * s * size));
+        if draw.option(&[false, false, true]) {
+            op = op.saved();
+            let (output, logsumexp) = (draw.special::<T>(dy.len()), draw.special::<f32>(b * h * t));
+            let inputs = [&q[..], &k, &v, &dy];
+            let want = reference::attention_backward_saved(&op, inputs, &output, &logsumexp);
+            let bound = reference::attention_backward_saved_bound(&op, inputs, &output, &logsumexp);
+            let case = Case::new::<T>(op).given(&q).given(&k).given(&v).given(&dy);
+            let case = case.given(&output).given(&logsumexp);
+            return want.iter().zip(bound).fold(case, |case, (want, bound)| case.close(want, bound));
+        }
         let want = reference::attention_backward(&op, &q, &k, &v, &dy);
         let bound = reference::attention_backward_bound(&op, &q, &k, &v, &dy);
         let case = Case::new::<T>(op).given(&q).given(&k).given(&v).given(&dy);

@@ -38,7 +38,9 @@ pub(super) fn state_policy(profile: &DeviceProfile, words: u64, alone: bool) -> 
     //
     // Scans of 2^27 elements by `lookback` on an H100 (Vulkan, driver 580.159.04), in microseconds, of affine maps,
     // recurrence, min-max, mean and variance, log-sum-exp: 953, 866, 949, 1374, 742 with 512 x 8; 1255, 1192, 1062,
-    // 1774, 915 with 512 x 4; 1069, 898, 887, 1332, 750 with 512 x 10; 1024, 900, 993, 1341, 759 with 1024 x 8.
+    // 1774, 915 with 512 x 4; 1069, 898, 887, 1332, 750 with 512 x 10; 1024, 900, 993, 1341, 759 with 1024 x 8. Affine
+    // maps and recurrence later: 929, 767 with 512 x 8; 962, 800 with 256 x 8; 992, 795 with 256 x 16; 1003, 847 with
+    // 512 x 6; 1030, 952 with 384 x 8; 1153, 954 with 1024 x 4.
     let tile = match words {
         0..0x4_0000 => (256, 2),
         0x40_0000.. if alone => (512, 8),
