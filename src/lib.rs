@@ -46,6 +46,7 @@
 //! |---|---|
 //! | **arrays** | |
 //! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
+//! | apply a function to up to four arrays of any types, rows, columns or numbers; cast, compare, choose, number elements | [`Transform`] |
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`], [`ReduceOffsets`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
@@ -271,7 +272,7 @@ pub use dense::{
     Syr2k, Syrk, Transpose, Trmm, Trsm,
 };
 pub use element::{DType, Element};
-pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 #[cfg(feature = "image")]
@@ -331,7 +332,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 /// - The prelude repeats the root without errors, reports, element types, host arrays, ops built by name, what calls
 ///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
-    pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    pub use crate::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
     #[cfg(feature = "primitives")]
     pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     #[cfg(feature = "primitives")]

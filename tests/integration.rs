@@ -67,6 +67,7 @@ mod dense {
 mod elementwise {
     mod axpy;
     mod map;
+    mod transform;
     mod zip;
 }
 mod examples {
@@ -128,6 +129,7 @@ mod nn {
     mod bias_backward;
     mod binary_cross_entropy;
     mod cross_entropy;
+    mod dropout;
     mod layer_norm;
     mod layer_norm_backward;
     mod log_softmax;

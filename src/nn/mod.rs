@@ -13,6 +13,7 @@
 //! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
 //! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
+//! | drop elements at random while training | [`Dropout`] |
 //! | steps of an optimizer | [`Sgd`], [`Adam`] |
 //! | run or train layers in sequence as one plan | [`Sequential`] |
 //!
@@ -30,6 +31,7 @@ mod binary_cross_entropy;
 mod by_name;
 mod columns;
 mod cross_entropy;
+mod dropout;
 mod layer_norm;
 mod layer_norm_backward;
 mod log_softmax;
@@ -59,6 +61,7 @@ pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
 pub use binary_cross_entropy::BinaryCrossEntropy;
 pub use cross_entropy::CrossEntropy;
+pub use dropout::Dropout;
 pub use layer_norm::LayerNorm;
 pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
@@ -104,4 +107,5 @@ pub const OPS: &[Operation] = &[
     sgd::INFO,
     adam::INFO,
     mean_pool::INFO,
+    dropout::INFO,
 ];

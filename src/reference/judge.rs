@@ -190,7 +190,7 @@ macro_rules! judges {
 }
 #[rustfmt::skip]
 judges! {
-    axpy map zip;
+    axpy map zip transform;
     "primitives":
         reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier
@@ -213,7 +213,7 @@ judges! {
         softmax log_softmax layer_norm rms_norm rope pool pool_backward pool_backward_weights batch_norm
         mean_pool cross_entropy squared_error activation_backward
         bias_backward binary_cross_entropy softmax_backward log_softmax_backward layer_norm_backward
-        rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
+        rms_norm_backward batch_norm_train batch_norm_backward sgd adam dropout;
     "attention":
         attention attention_backward kv_append;
 }

@@ -58,6 +58,8 @@ mod cross_entropy;
 mod dequantize;
 #[cfg(feature = "primitives")]
 mod dot;
+#[cfg(feature = "nn")]
+mod dropout;
 #[cfg(feature = "image")]
 mod equalize;
 #[cfg(feature = "conv")]
@@ -217,6 +219,7 @@ mod syrk;
 mod top_k;
 #[cfg(feature = "primitives")]
 mod top_k_rows;
+mod transform;
 #[cfg(feature = "dense")]
 mod transpose;
 #[cfg(feature = "dense")]
@@ -290,6 +293,8 @@ pub use cross_entropy::{cross_entropy, cross_entropy_bound};
 pub use dequantize::{code_value, dequantize, dequantize_bound};
 #[cfg(feature = "primitives")]
 pub use dot::{dot, dot_bound};
+#[cfg(feature = "nn")]
+pub use dropout::{dropout, dropout_bound};
 #[cfg(feature = "image")]
 pub use equalize::{equalize, equalize_bound};
 #[cfg(feature = "conv")]
@@ -447,6 +452,7 @@ pub use syrk::{syrk, syrk_bound};
 pub use top_k::top_k;
 #[cfg(feature = "primitives")]
 pub use top_k_rows::top_k_rows;
+pub use transform::{transform, transform_bound};
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
 #[cfg(feature = "dense")]
