@@ -54,7 +54,7 @@
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
 //! | count elements by bin, or points by bins of two axes, or each channel; add up weights by bin | [`Histogram`], [`Histogram2d`], [`HistogramChannels`]; [`WeightedHistogram`] |
-//! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
+//! | make random numbers, draw categories by weight; put elements in a random order | [`Random`], [`Categorical`]; [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
@@ -67,7 +67,7 @@
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
-//! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
+//! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`Pad`](dense::Pad); [`Concatenate`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
@@ -268,8 +268,8 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
-    Syr2k, Syrk, Transpose, Trmm, Trsm,
+    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes,
+    Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
 };
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
@@ -298,15 +298,17 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+pub use primitives::{
+    Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
+};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{
-    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
-    WeightedHistogram,
+    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns, Split,
+    Unique, WeightedHistogram,
 };
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
@@ -343,7 +345,9 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+    pub use crate::{
+        Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
+    };
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
@@ -358,8 +362,8 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
-        Syr2k, Syrk, Transpose, Trmm, Trsm,
+        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes,
+        Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{
@@ -370,8 +374,8 @@ pub mod prelude {
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "primitives")]
     pub use crate::{
-        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
-        WeightedHistogram,
+        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
+        Split, Unique, WeightedHistogram,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};

@@ -50,13 +50,16 @@ mod dense {
     mod cdot;
     mod cgemm;
     mod cgemv;
+    mod concatenate;
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
     mod gemm_grouped;
     mod gemv;
     mod ger;
+    mod pad;
     mod permute_axes;
+    mod strided_copy;
     mod symm;
     mod syr2k;
     mod syrk;
@@ -142,6 +145,7 @@ mod nn {
     mod rms_norm_backward;
     mod rope;
     mod rows;
+    mod sample_logits;
     mod sequential;
     mod sgd;
     mod softmax;
@@ -154,6 +158,7 @@ mod primitives {
     mod adjacent_difference;
     mod argsort;
     mod asum;
+    mod categorical;
     mod dot;
     mod frontier;
     mod gather;
@@ -185,11 +190,13 @@ mod primitives {
     mod segmented_scan;
     mod segmented_sort;
     mod select;
+    mod select_columns;
     mod set_difference;
     mod set_intersection;
     mod set_union;
     mod shuffle;
     mod sort;
+    mod split;
     mod state;
     mod top_k;
     mod top_k_rows;

@@ -13,6 +13,7 @@
 //! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
 //! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
+//! | draw tokens from logits | [`SampleLogits`] |
 //! | drop elements at random while training | [`Dropout`] |
 //! | steps of an optimizer | [`Sgd`], [`Adam`] |
 //! | run or train layers in sequence as one plan | [`Sequential`] |
@@ -46,6 +47,7 @@ mod rms_norm_backward;
 mod rope;
 mod rows;
 mod rows_backward;
+mod sample_logits;
 mod sequential;
 mod sgd;
 mod softmax;
@@ -73,6 +75,7 @@ pub use pool_backward_weights::Pool2dBackwardWeights;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
 pub use rope::Rope;
+pub use sample_logits::SampleLogits;
 pub use sequential::{Forward, Gradient, Loss, Optimizer, Parameter, Sequential, Train};
 pub use sgd::Sgd;
 pub use softmax::Softmax;
@@ -108,4 +111,5 @@ pub const OPS: &[Operation] = &[
     adam::INFO,
     mean_pool::INFO,
     dropout::INFO,
+    sample_logits::INFO,
 ];

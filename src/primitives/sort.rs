@@ -6,6 +6,7 @@ mod policy;
 
 use self::lowering::SortLowering;
 use super::gather::rows_of;
+use super::split::PartKeys;
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::elementwise::MapFn;
@@ -88,6 +89,8 @@ pub struct RadixSort {
     descending: bool,
     bits: Option<Range<u32>>,
     function: Option<MapFn>,
+    /// Keys are the parts that elements belong to.
+    keys: Option<PartKeys>,
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
@@ -110,6 +113,7 @@ impl RadixSort {
             descending: false,
             bits: None,
             function: None,
+            keys: None,
             variant: "auto".into(),
             tile: None,
             leave_out: 0,
@@ -227,6 +231,12 @@ impl RadixSort {
     }
 
     super::lookback::leave_out_posts!(leave_out);
+
+    /// Sorts by the parts that elements belong to.
+    pub(super) fn keyed(mut self, keys: PartKeys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
 
     /// Lowers the sort of keys of this type.
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {

@@ -34,6 +34,8 @@ mod binary_cross_entropy;
 mod blur;
 #[cfg(feature = "quantize")]
 mod cast;
+#[cfg(feature = "primitives")]
+mod categorical;
 #[cfg(feature = "dense")]
 mod caxpy;
 #[cfg(feature = "dense")]
@@ -42,6 +44,8 @@ mod cdot;
 mod cgemm;
 #[cfg(feature = "dense")]
 mod cgemv;
+#[cfg(feature = "dense")]
+mod concatenate;
 #[cfg(feature = "sparse")]
 mod conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -125,6 +129,8 @@ mod nrm2;
 #[cfg(feature = "primitives")]
 mod nth_element;
 mod number;
+#[cfg(feature = "dense")]
+mod pad;
 #[cfg(feature = "primitives")]
 mod partition;
 #[cfg(feature = "dense")]
@@ -163,6 +169,8 @@ mod rope;
 mod rotate;
 #[cfg(feature = "primitives")]
 mod run_length;
+#[cfg(feature = "nn")]
+mod sample_logits;
 #[cfg(feature = "primitives")]
 mod scan;
 #[cfg(feature = "primitives")]
@@ -179,6 +187,8 @@ mod segmented_scan;
 mod segmented_sort;
 #[cfg(feature = "primitives")]
 mod select;
+#[cfg(feature = "primitives")]
+mod select_columns;
 #[cfg(feature = "primitives")]
 mod set_difference;
 #[cfg(feature = "primitives")]
@@ -201,6 +211,8 @@ mod sort;
 mod spconvert;
 #[cfg(feature = "sparse")]
 mod spinsert;
+#[cfg(feature = "primitives")]
+mod split;
 #[cfg(feature = "sparse")]
 mod spmm;
 #[cfg(feature = "sparse")]
@@ -209,6 +221,8 @@ mod spmv;
 mod squared_error;
 #[cfg(feature = "primitives")]
 mod states;
+#[cfg(feature = "dense")]
+mod strided_copy;
 #[cfg(feature = "dense")]
 mod symm;
 #[cfg(feature = "dense")]
@@ -267,6 +281,8 @@ pub use binary_cross_entropy::{binary_cross_entropy, binary_cross_entropy_bound}
 pub use blur::{blur, blur_bound};
 #[cfg(feature = "quantize")]
 pub use cast::cast;
+#[cfg(feature = "primitives")]
+pub use categorical::categorical;
 #[cfg(feature = "dense")]
 pub use caxpy::{caxpy, caxpy_bound};
 #[cfg(feature = "dense")]
@@ -275,6 +291,8 @@ pub use cdot::{cdot, cdot_bound};
 pub use cgemm::{cgemm, cgemm_bound};
 #[cfg(feature = "dense")]
 pub use cgemv::{cgemv, cgemv_bound};
+#[cfg(feature = "dense")]
+pub use concatenate::concatenate;
 #[cfg(feature = "sparse")]
 pub use conjugate_gradient::conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -360,6 +378,8 @@ pub use nrm2::{nrm2, nrm2_bound};
 #[cfg(feature = "primitives")]
 pub use nth_element::nth_element;
 pub use number::Number;
+#[cfg(feature = "dense")]
+pub use pad::pad;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
 #[cfg(feature = "dense")]
@@ -398,6 +418,8 @@ pub use rope::{rope, rope_bound};
 pub use rotate::rotate;
 #[cfg(feature = "primitives")]
 pub use run_length::run_length;
+#[cfg(feature = "nn")]
+pub use sample_logits::sample_logits;
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
 #[cfg(feature = "primitives")]
@@ -436,12 +458,16 @@ pub use sort::sort_positions;
 pub use spconvert::spconvert;
 #[cfg(feature = "sparse")]
 pub use spinsert::spinsert;
+#[cfg(feature = "primitives")]
+pub use split::split;
 #[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
 #[cfg(feature = "sparse")]
 pub use spmv::{spmv, spmv_bound};
 #[cfg(feature = "nn")]
 pub use squared_error::{squared_error, squared_error_bound};
+#[cfg(feature = "dense")]
+pub use strided_copy::strided_copy;
 #[cfg(feature = "dense")]
 pub use symm::{symm, symm_bound};
 #[cfg(feature = "dense")]

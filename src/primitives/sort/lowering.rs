@@ -163,6 +163,9 @@ impl<'a> SortLowering<'a> {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum::<f64>()
                 * if form.in_place { 2.0 } else { 1.0 },
         };
+        if let Some(keys) = &desc.keys {
+            first = keys.specialise(first.flag("MAPPED", true));
+        }
         Ok(Self {
             n: desc.n as u64,
             key_size,
