@@ -67,7 +67,7 @@
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
-//! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`Pad`](dense::Pad); [`Concatenate`] |
+//! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`PadAxes`]; [`Concatenate`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
@@ -268,8 +268,8 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes,
-    Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+    PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
 };
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
@@ -284,7 +284,10 @@ pub use nn::{
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
-pub use nn::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
+pub use nn::{
+    BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
+    Softmax,
+};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
@@ -307,8 +310,8 @@ pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{
-    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns, Split,
-    Unique, WeightedHistogram,
+    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
+    SplitParts, Unique, WeightedHistogram,
 };
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
@@ -353,7 +356,10 @@ pub mod prelude {
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
-    pub use crate::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
+    pub use crate::{
+        BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
+        Softmax,
+    };
     #[cfg(feature = "image")]
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
     #[cfg(feature = "conv")]
@@ -362,8 +368,8 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes,
-        Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+        PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{
@@ -375,7 +381,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{
         Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
-        Split, Unique, WeightedHistogram,
+        SplitParts, Unique, WeightedHistogram,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};

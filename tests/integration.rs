@@ -57,7 +57,7 @@ mod dense {
     mod gemm_grouped;
     mod gemv;
     mod ger;
-    mod pad;
+    mod pad_axes;
     mod permute_axes;
     mod strided_copy;
     mod symm;
@@ -196,7 +196,7 @@ mod primitives {
     mod set_union;
     mod shuffle;
     mod sort;
-    mod split;
+    mod split_parts;
     mod state;
     mod top_k;
     mod top_k_rows;

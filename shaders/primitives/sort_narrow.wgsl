@@ -3,7 +3,13 @@
 #import dispatch/extent
 #import workgroup/index
 #if MAPPED
-#import primitives/sort_narrow_mapped
+#import element/halves
+#import element/is_nan
+#import elementwise/map_functions as function
+
+// A function of two keys of 16 bits.
+alias T = f32;
+fn mapped(word: u32) -> u32 { return encode(map(decode(word, 0u)), map(decode(word, 1u))); }
 #endif
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -17,7 +17,7 @@
 //! [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take complex numbers, two `f32` each.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
-//! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`Pad`] and [`Concatenate`] move arrays of several axes.
+//! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several axes.
 
 mod caxpy;
 mod cdot;
@@ -29,7 +29,7 @@ mod gemm_batched;
 mod gemm_grouped;
 mod gemv;
 mod ger;
-mod pad;
+mod pad_axes;
 mod permute_axes;
 mod precision;
 mod product;
@@ -54,7 +54,7 @@ pub use gemm_batched::GemmBatched;
 pub use gemm_grouped::GemmGrouped;
 pub use gemv::Gemv;
 pub use ger::Ger;
-pub use pad::{Pad, PadMode};
+pub use pad_axes::{PadAxes, PadMode};
 pub use permute_axes::PermuteAxes;
 pub use precision::Precision;
 #[cfg(feature = "cuda")]
@@ -83,7 +83,7 @@ pub const OPS: &[Operation] = &[
     transpose::INFO,
     permute_axes::INFO,
     strided_copy::INFO,
-    pad::INFO,
+    pad_axes::INFO,
     concatenate::INFO,
     ger::INFO,
     trsm::INFO,

@@ -77,7 +77,7 @@ mod set_union;
 mod sets;
 mod shuffle;
 mod sort;
-mod split;
+mod split_parts;
 mod state;
 mod top_k;
 mod top_k_rows;
@@ -135,7 +135,7 @@ pub use set_intersection::SetIntersection;
 pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
 pub use sort::RadixSort;
-pub use split::Split;
+pub use split_parts::SplitParts;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 pub use top_k::TopK;
@@ -167,7 +167,7 @@ pub const OPS: &[Operation] = &[
     weighted_histogram::INFO,
     select::INFO,
     partition::INFO,
-    split::INFO,
+    split_parts::INFO,
     select_columns::INFO,
     unique::INFO,
     unique_by_key::INFO,

@@ -1,15 +1,16 @@
 //! Stable selection from several arrays by the same flags.
 
-use super::{Gather, Select};
+use super::Select;
 use crate::array::HostData;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::Predicate;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Input, OpCall, Operand, Operation, Program,
-    Resource, Role, Variant, operands,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
+    Operand, Operation, Program, Resource, Role, Variant, kernel_params, launch_for, limited, operands,
 };
-use crate::shape::elements;
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
 
 /// Copies the rows with a nonzero flag of up to four arrays to the front of as many outputs, in order: `a_out[k] =
 /// a[i]`, where `i` is the position of the `k`-th flag that is not 0, and so for `b`, `c` and `d`.
@@ -43,7 +44,7 @@ use crate::shape::elements;
 /// Elements move as bits. Every variant gives the same result in every run.
 ///
 /// # Cost
-/// That of [`Select::positions`](crate::Select::positions), and a [`Gather`] for each column, launched for the count.
+/// That of [`Select::positions`](crate::Select::positions), and a dispatch that moves the kept rows of each column, launched for the count.
 /// Scratch: 4 bytes a row, and that of the selection.
 ///
 /// # Variants
@@ -52,10 +53,10 @@ use crate::shape::elements;
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no columns or more than four, an unknown variant.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a column of 64-bit elements, a variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): flags above the largest binding, a column above the largest buffer.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): flags or a column above the largest binding.
 ///
 /// # Algorithm
-/// As [`Select`](crate::Select) and [`Gather`].
+/// As [`Select`](crate::Select), then `shaders/primitives/select_columns.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectColumns {
     n: usize,
@@ -65,6 +66,8 @@ pub struct SelectColumns {
 
 const VARIANTS: &[Variant] = super::compact::VARIANTS;
 const NAMES: [[&str; 2]; 4] = [["a", "a_out"], ["b", "b_out"], ["c", "c_out"], ["d", "d_out"]];
+
+kernel_params! { struct SelectColumnsParams { rows: u32, width: u32 } }
 
 impl SelectColumns {
     /// Selects from `n` rows.
@@ -119,16 +122,28 @@ impl SelectColumns {
         }
         let count = Resource::Operand(program.operands.len());
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
-        profile.check_buffers(INFO.name, &program.operands, "select from chunks in separate calls")?;
+        profile.check_bindings(INFO.name, &program.operands, "select from chunks in separate calls")?;
         program.cost = Cost::of(*n as f64, &program.operands);
-        let positions = program.scratch(4 * (*n).max(1) as u64).resource;
-        program.append(select, &[Resource::Operand(0), positions, count]);
+        let positions = program.scratch(4 * (*n).max(1) as u64);
+        program.append(select, &[Resource::Operand(0), positions.resource, count]);
+        let length = Binding::operand(program.operands.len() - 1, &program.operands);
+        let mut covered = Vec::new();
         for (k, &(dtype, width)) in columns.iter().enumerate() {
-            let gather = Gather::new([*n, width], *n).counted();
-            let gather = gather.lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
-            let [from, to] = [1 + k, 1 + columns.len() + k].map(Resource::Operand);
-            program.append(gather, &[from, positions, count, to]);
+            let [from, to] = [1 + k, 1 + columns.len() + k].map(|i| Binding::operand(i, &program.operands));
+            if from.size == 0 {
+                continue;
+            }
+            let pack = (4 / dtype.size()) as u32;
+            let spec = limited(Spec::new().constant("PACK", pack).flag("PACKED", pack > 1), true, 4);
+            let kernel = program.kernel(Kernel::of_file("primitives/select_columns", spec));
+            let all = index_u32(INFO.name, "elements of a column", *n * width)?;
+            let params = SelectColumnsParams { rows: *n as u32, width: width as u32 };
+            let of = Covered { before: 0, held: *n as u32, width: width as u32, skip: 0, each: 256 * pack };
+            covered.push((program.dispatches.len(), of));
+            let grid = Grid::fold(u64::from(all).div_ceil(256 * u64::from(pack)));
+            program.dispatch(kernel, &params, vec![from, positions, to, length], grid);
         }
+        launch_for(&mut program, length, &covered);
         Ok(program)
     }
 }

@@ -6,7 +6,7 @@ mod policy;
 
 use self::lowering::SortLowering;
 use super::gather::rows_of;
-use super::split::PartKeys;
+use super::split_parts::PartKeys;
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::elementwise::MapFn;

@@ -130,7 +130,7 @@ mod nrm2;
 mod nth_element;
 mod number;
 #[cfg(feature = "dense")]
-mod pad;
+mod pad_axes;
 #[cfg(feature = "primitives")]
 mod partition;
 #[cfg(feature = "dense")]
@@ -212,7 +212,7 @@ mod spconvert;
 #[cfg(feature = "sparse")]
 mod spinsert;
 #[cfg(feature = "primitives")]
-mod split;
+mod split_parts;
 #[cfg(feature = "sparse")]
 mod spmm;
 #[cfg(feature = "sparse")]
@@ -379,7 +379,7 @@ pub use nrm2::{nrm2, nrm2_bound};
 pub use nth_element::nth_element;
 pub use number::Number;
 #[cfg(feature = "dense")]
-pub use pad::pad;
+pub use pad_axes::pad_axes;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
 #[cfg(feature = "dense")]
@@ -459,7 +459,7 @@ pub use spconvert::spconvert;
 #[cfg(feature = "sparse")]
 pub use spinsert::spinsert;
 #[cfg(feature = "primitives")]
-pub use split::split;
+pub use split_parts::split_parts;
 #[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
 #[cfg(feature = "sparse")]

@@ -1,5 +1,5 @@
 // The part that an element belongs to, by the function `part` of the slot: a key for one pass of a sort. Numbers beyond
-// the last part count as the last.
+// the last part count as the last. The importer declares Key, a word.
 #import element/u32 as element
 #import primitives/split_number as part
 

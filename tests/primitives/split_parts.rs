@@ -1,10 +1,10 @@
-//! `Split` against the reference.
+//! `SplitParts` against the reference.
 
 use crate::nn::training::{names, refusal};
 use crate::support::{Random, devices, gpu};
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::reference::split;
+use tilework::reference::split_parts;
 
 #[test]
 fn parts_by_number_match_the_reference() {
@@ -15,11 +15,11 @@ fn parts_by_number_match_the_reference() {
             // One in eight numbers is beyond the last part.
             let parts: Vec<u32> =
                 Random::new(1).elements::<u32>(n).iter().map(|p| p % (count + count / 8 + 1)).collect();
-            for variant in names(Split::variants()) {
+            for variant in names(SplitParts::variants()) {
                 for length in [None, Some(n as u32 / 2), Some(u32::MAX)] {
                     let there = length.map_or(n, |length| n.min(length as usize));
-                    let op = Split::new(n, count as usize).variant(variant);
-                    let op = op.when(length.is_some(), Split::counted);
+                    let op = SplitParts::new(n, count as usize).variant(variant);
+                    let op = op.when(length.is_some(), SplitParts::counted);
                     let (a, b) = (gpu.upload(&x).unwrap(), gpu.upload(&parts).unwrap());
                     let (output, counts) =
                         (gpu.alloc::<i32>(n).unwrap(), gpu.alloc::<u32>(count as usize).unwrap());
@@ -29,7 +29,7 @@ fn parts_by_number_match_the_reference() {
                     let call = if length.is_some() { plan.with_length(&held) } else { plan.with() };
                     call.record(&mut rec, &a, &b, &output, &counts).unwrap();
                     rec.submit().unwrap();
-                    let (moved, of_each) = split(&x[..there], &parts[..there], count as usize);
+                    let (moved, of_each) = split_parts(&x[..there], &parts[..there], count as usize);
                     let what = format!("{}: {variant} {n} into {count} {length:?}", device.label);
                     assert_eq!(counts.read().unwrap(), of_each, "{what}");
                     assert_eq!(output.slice(..there).unwrap().read().unwrap(), moved, "{what}");
@@ -47,8 +47,8 @@ fn parts_by_function_match_the_reference() {
     let parts: Vec<u32> = x.iter().map(|x| if *x < -0.5 { 0 } else { 2 - u32::from(*x < 0.5) }).collect();
     for device in devices() {
         let gpu = &device.gpu;
-        for variant in names(Split::variants()) {
-            let plan = Split::by(3001, 3, text).variant(variant).plan::<f32>(gpu).unwrap();
+        for variant in names(SplitParts::variants()) {
+            let plan = SplitParts::by(3001, 3, text).variant(variant).plan::<f32>(gpu).unwrap();
             let (a, output, counts) =
                 (gpu.upload(&x).unwrap(), gpu.alloc::<f32>(3001).unwrap(), gpu.alloc::<u32>(3).unwrap());
             let mut rec = gpu.recorder();
@@ -56,7 +56,7 @@ fn parts_by_function_match_the_reference() {
             rec.submit().unwrap();
             assert_eq!(
                 (output.read().unwrap(), counts.read().unwrap()),
-                split(&x, &parts, 3),
+                split_parts(&x, &parts, 3),
                 "{}",
                 device.label
             );
@@ -66,15 +66,15 @@ fn parts_by_function_match_the_reference() {
 }
 
 #[test]
-fn split_rejects_invalid_arguments() {
+fn split_parts_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     for parts in [0, 257] {
-        assert_eq!(refusal::<u32>(gpu, &Split::new(9, parts)), ErrorKind::InvalidArgument);
+        assert_eq!(refusal::<u32>(gpu, &SplitParts::new(9, parts)), ErrorKind::InvalidArgument);
     }
-    assert_eq!(refusal::<u32>(gpu, &Split::new(9, 3).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<u32>(gpu, &SplitParts::new(9, 3).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(
-        refusal::<u32>(gpu, &Split::by(9, 3, "fn part(x: T) -> u32 { return y; }")),
+        refusal::<u32>(gpu, &SplitParts::by(9, 3, "fn part(x: T) -> u32 { return y; }")),
         ErrorKind::Shader
     );
-    assert_eq!(refusal::<u32>(gpu, &Split::new(usize::MAX, 3)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<u32>(gpu, &SplitParts::new(usize::MAX, 3)), ErrorKind::TooLarge);
 }

@@ -13,7 +13,7 @@ use crate::shape::{elements, index_u32};
 use half::f16;
 use std::str::FromStr;
 
-/// The elements that [`Pad`] adds.
+/// The elements that [`PadAxes`] adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum PadMode {
@@ -49,7 +49,7 @@ impl FromStr for PadMode {
             .ok_or_else(|| {
                 err!(
                     InvalidArgument,
-                    "pad: the mode `{name}` is unknown; use constant, edge, wrap or reflect"
+                    "pad-axes: the mode `{name}` is unknown; use constant, edge, wrap or reflect"
                 )
             })
     }
@@ -59,12 +59,12 @@ impl FromStr for PadMode {
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-/// use tilework::dense::{Pad, PadMode};
+/// use tilework::dense::{PadAxes, PadMode};
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
 /// let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.alloc::<f32>(12)?); // 2 x 2, 3 x 4
-/// let pad = Pad::new(&[2, 2], &[[0, 1], [1, 1]], PadMode::Constant(9.0)).plan::<f32>(&gpu)?;
+/// let pad = PadAxes::new(&[2, 2], &[[0, 1], [1, 1]], PadMode::Constant(9.0)).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// pad.record(&mut rec, &x, &y)?;
 /// rec.submit()?;
@@ -92,9 +92,9 @@ impl FromStr for PadMode {
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
-/// `shaders/dense/pad.wgsl`.
+/// `shaders/dense/pad_axes.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pad {
+pub struct PadAxes {
     shape: Vec<usize>,
     added: Vec<[usize; 2]>,
     mode: PadMode,
@@ -105,7 +105,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
 
 kernel_params! {
-    struct PadParams {
+    struct PadAxesParams {
         n: u32, constant: u32,
         extent_0: u32, inner_0: u32, before_0: u32, extent_1: u32, inner_1: u32, before_1: u32,
         extent_2: u32, inner_2: u32, before_2: u32, extent_3: u32, inner_3: u32, before_3: u32,
@@ -125,7 +125,7 @@ fn bits(dtype: DType, x: f64) -> u32 {
     }
 }
 
-impl Pad {
+impl PadAxes {
     /// Takes the extents of the input, and for each axis the elements added before and behind.
     pub fn new(shape: &[usize], added: &[[usize; 2]], mode: PadMode) -> Self {
         Self { shape: shape.to_vec(), added: added.to_vec(), mode, variant: "auto".into() }
@@ -144,13 +144,13 @@ impl Pad {
         if !(1..=MAX_AXES).contains(&shape.len()) || shape.len() != added.len() {
             return Err(err!(
                 InvalidArgument,
-                "pad: an input {shape:?} and {added:?} to add; there must be 1 to {MAX_AXES} axes, each with two numbers"
+                "pad-axes: an input {shape:?} and {added:?} to add; there must be 1 to {MAX_AXES} axes, each with two numbers"
             ));
         }
         if !matches!(mode, PadMode::Constant(_)) && shape.contains(&0) {
             return Err(err!(
                 InvalidArgument,
-                "pad: an input {shape:?} has no element for the mode `{}`; use a constant",
+                "pad-axes: an input {shape:?} has no element for the mode `{}`; use a constant",
                 mode.name()
             ));
         }
@@ -158,8 +158,9 @@ impl Pad {
             extent.checked_add(*before)?.checked_add(*behind)
         };
         let output: Option<Vec<usize>> = shape.iter().zip(added).map(sum).collect();
-        let output = output
-            .ok_or_else(|| err!(TooLarge, "pad: {shape:?} with {added:?} added; no memory holds that"))?;
+        let output = output.ok_or_else(|| {
+            err!(TooLarge, "pad-axes: {shape:?} with {added:?} added; no memory holds that")
+        })?;
         elements(INFO.name, "output", &output)?;
         Ok(output)
     }
@@ -184,7 +185,7 @@ impl Pad {
         let [before_0, before_1, before_2, before_3, before_4, before_5] =
             six(self.added.iter().map(|x| x[0] as u32), 0);
         let constant = if let PadMode::Constant(x) = self.mode { bits(dtype, x) } else { 0 };
-        let params = PadParams {
+        let params = PadAxesParams {
             n,
             constant,
             extent_0,
@@ -212,7 +213,7 @@ impl Pad {
             PadMode::Wrap => packed(dtype).flag("WRAP", true),
             PadMode::Reflect => packed(dtype).flag("REFLECT", true),
         };
-        let kernel = program.kernel(Kernel::of_file("dense/pad", spec));
+        let kernel = program.kernel(Kernel::of_file("dense/pad_axes", spec));
         let all = if from == 0 { 1..2 } else { 0..2 };
         let bindings = all.map(|i| Binding::operand(i, &program.operands)).collect();
         program.dispatch(kernel, &params, bindings, words_of(n, dtype));
@@ -221,15 +222,15 @@ impl Pad {
 }
 
 operands! {
-    impl[T: Element,] Pad, T {
+    impl[T: Element,] PadAxes, T {
         fn record(input: T, output: T);
     }
 }
 
-lowered_as!(Pad: f32, f16, i32, u32, u8, i8);
+lowered_as!(PadAxes: f32, f16, i32, u32, u8, i8);
 
 pub(super) const INFO: Operation = Operation {
-    name: "pad",
+    name: "pad-axes",
     about: "elements before and behind each axis: a constant, or those of the array",
     inputs: &[Input::new("input", "1 to 6 axes")],
     outputs: &[("output", "(padded)")],
@@ -242,7 +243,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
-    variants: Pad::variants,
+    variants: PadAxes::variants,
     samples,
     comparison: Some(Comparison::Sums),
     example: Example { shape: &[5, 6, 7], options: &[("before", "1,0,2")] },
@@ -257,7 +258,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     if before.len() != axes || behind.len() != axes {
         return Err(err!(
             InvalidArgument,
-            "pad: {} numbers before and {} behind for {input}, which has {axes} axes",
+            "pad-axes: {} numbers before and {} behind for {input}, which has {axes} axes",
             before.len(),
             behind.len()
         ));
@@ -268,7 +269,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     };
     let added: Vec<[usize; 2]> =
         before.into_iter().zip(behind).map(|(before, behind)| [before, behind]).collect();
-    let op = Pad::new(input.shape(), &added, mode).variant(asked.variant());
+    let op = PadAxes::new(input.shape(), &added, mode).variant(asked.variant());
     let shape = op.output()?;
     asked.set("padded", &shape);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(shape)]);
@@ -278,13 +279,15 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for mode in [PadMode::Constant(1.0), PadMode::Edge, PadMode::Wrap, PadMode::Reflect] {
-        let op = Pad::new(&[5, 7], &[[1, 3], [2, 0]], mode).variant(variant);
+        let op = PadAxes::new(&[5, 7], &[[1, 3], [2, 0]], mode).variant(variant);
         for dtype in [DType::F32, DType::F16, DType::U8] {
             programs.push(op.lower_as(dtype, profile)?);
         }
     }
     programs.push(
-        Pad::new(&[0], &[[2, 3]], PadMode::Constant(1.0)).variant(variant).lower_as(DType::U8, profile)?,
+        PadAxes::new(&[0], &[[2, 3]], PadMode::Constant(1.0))
+            .variant(variant)
+            .lower_as(DType::U8, profile)?,
     );
     Ok(programs)
 }

@@ -75,7 +75,7 @@ fn element(i: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pad(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn pad_axes(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if i >= (params.n - 1u) / PACK + 1u { return; }
 #if PACKED

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// let x = gpu.upload(&[5.0f32, -1.0, 0.0, 2.0, -3.0, 0.0])?;
 /// let (output, counts) = (gpu.alloc::<f32>(6)?, gpu.alloc::<u32>(3)?);
 /// let by_sign = "fn part(x: T) -> u32 { return select(select(2u, 1u, x == 0.0), 0u, x < 0.0); }";
-/// let plan = Split::by(6, 3, by_sign).plan::<f32>(&gpu)?;
+/// let plan = SplitParts::by(6, 3, by_sign).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record_by(&mut rec, &x, &output, &counts)?;
 /// rec.submit()?;
@@ -61,9 +61,9 @@ use std::sync::Arc;
 /// - [`Shader`](crate::ErrorKind::Shader): your function's text; the error names the line.
 ///
 /// # Algorithm
-/// A pass of a radix sort whose keys are the numbers of the parts: `shaders/primitives/split_part.wgsl`.
+/// A pass of a radix sort whose keys are the numbers of the parts: `shaders/primitives/split_key.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct SplitParts {
     n: usize,
     parts: usize,
     function: Option<Arc<str>>,
@@ -74,7 +74,7 @@ pub struct Split {
 /// Maximum of parts: digits of one pass.
 const MAX_PARTS: usize = 256;
 
-kernel_params! { struct SplitParams { n: u32, parts: u32 } }
+kernel_params! { struct SplitPartsParams { n: u32, parts: u32 } }
 
 /// How elements become numbers of parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl PartKeys {
     /// Makes the keys of the first pass of a sort.
     pub(super) fn specialise(&self, spec: Spec) -> Spec {
         let spec =
-            spec.slot("mapped", Fragment::Library("primitives/split_part")).constant("PARTS", self.parts);
+            spec.slot("mapped", Fragment::Library("primitives/split_key")).constant("PARTS", self.parts);
         match &self.function {
             None => spec,
             Some((dtype, text)) => {
@@ -98,7 +98,7 @@ impl PartKeys {
     }
 }
 
-impl Split {
+impl SplitParts {
     /// Moves `n` elements into parts by their numbers.
     pub fn new(n: usize, parts: usize) -> Self {
         Self { n, parts, function: None, counted: false, variant: "auto".into() }
@@ -117,10 +117,10 @@ impl Split {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, parts, counted, .. } = *self;
         if !(1..=MAX_PARTS).contains(&parts) {
-            return Err(err!(InvalidArgument, "split: {parts} parts; there must be 1 to {MAX_PARTS}"));
+            return Err(err!(InvalidArgument, "split-parts: {parts} parts; there must be 1 to {MAX_PARTS}"));
         }
         if !WORDS.contains(&dtype) {
-            return Err(err!(Unsupported, "split: elements of {dtype}; use f32, i32 or u32"));
+            return Err(err!(Unsupported, "split-parts: elements of {dtype}; use f32, i32 or u32"));
         }
         let function = self.function.clone().map(|text| (dtype, text));
         let keys = PartKeys { parts: parts as u32, function };
@@ -155,17 +155,17 @@ impl Split {
         let operands: Vec<_> = given.chain([numbers.resource, Resource::Operand(output)]).collect();
         program.append(sort, &operands);
         let spec = limited(Spec::new(), counted, 3);
-        let kernel = program.kernel(Kernel::of_file("primitives/split", spec));
+        let kernel = program.kernel(Kernel::of_file("primitives/split_parts", spec));
         let whole = |i| Binding::operand(i, &program.operands);
         let bindings =
             [numbers, whole(output + 1)].into_iter().chain(counted.then(|| whole(length))).collect();
-        program.dispatch(kernel, &SplitParams { n, parts: parts as u32 }, bindings, Grid::fold(1));
+        program.dispatch(kernel, &SplitPartsParams { n, parts: parts as u32 }, bindings, Grid::fold(1));
         Ok(program)
     }
 }
 
 operands! {
-    impl[T: Element,] Split, T {
+    impl[T: Element,] SplitParts, T {
         fn record(input: T, parts: u32, output: T, counts: u32);
         fn record_by(input: T, output: T, counts: u32);
         /// Takes the number of elements from the device.
@@ -173,10 +173,10 @@ operands! {
     }
 }
 
-lowered_as!(Split: f32, i32, u32);
+lowered_as!(SplitParts: f32, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
-    name: "split",
+    name: "split-parts",
     about: "elements by the number of their part, in order within each",
     inputs: &[Input::new("input", "(n)"), Input::new("parts", "u32 (n)")],
     outputs: &[("output", "(n)"), ("counts", "u32 (count)")],
@@ -184,7 +184,7 @@ pub(super) const INFO: Operation = Operation {
     options: &[Setting::number("count", "3"), LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
-    variants: Split::variants,
+    variants: SplitParts::variants,
     samples,
     example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
@@ -198,7 +198,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let count: usize = asked.settings().number("count")?;
     let parts = asked.indices("parts", &[n], count.max(1))?;
     let (length, output) = asked.length(1, vec![n])?;
-    let op = Split::new(n, count).when(length.is_some(), Split::counted).variant(asked.variant());
+    let op = SplitParts::new(n, count).when(length.is_some(), SplitParts::counted).variant(asked.variant());
     let dtype = input.dtype();
     let inputs = [input, parts].map(Role::Given).into_iter().chain(length);
     let operands = inputs.chain([output, Role::Result(vec![count])]).collect();
@@ -208,9 +208,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let text = "fn part(x: T) -> u32 { return select(0u, 1u, x > T(3)); }";
     Ok(vec![
-        Split::new(10_000, 3).variant(variant).lower_as(DType::U32, profile)?,
-        Split::new(10_000, 200).counted().variant(variant).lower_as(DType::F32, profile)?,
-        Split::by(10_000, 2, text).variant(variant).lower_as(DType::F32, profile)?,
-        Split::by(10_000, 2, text).counted().variant(variant).lower_as(DType::I32, profile)?,
+        SplitParts::new(10_000, 3).variant(variant).lower_as(DType::U32, profile)?,
+        SplitParts::new(10_000, 200).counted().variant(variant).lower_as(DType::F32, profile)?,
+        SplitParts::by(10_000, 2, text).variant(variant).lower_as(DType::F32, profile)?,
+        SplitParts::by(10_000, 2, text).counted().variant(variant).lower_as(DType::I32, profile)?,
     ])
 }

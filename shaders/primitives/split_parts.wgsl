@@ -22,6 +22,6 @@ fn below(x: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn split(@builtin(local_invocation_index) lane: u32) {
+fn split_parts(@builtin(local_invocation_index) lane: u32) {
     if lane < params.parts { counts[lane] = below(lane + 1u) - below(lane); }
 }

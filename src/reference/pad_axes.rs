@@ -2,23 +2,23 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input};
-use crate::dense::{Pad, PadMode};
+use crate::dense::{PadAxes, PadMode};
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Pad>(call)?;
+    let op = descriptor::<PadAxes>(call)?;
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&op.output()?, pad(op, input::<T>(call, 0)?)?)?])
+        Ok(vec![Wanted::exact(&op.output()?, pad_axes(op, input::<T>(call, 0)?)?)?])
     })
 }
 
 /// Returns the elements in row-major order.
 ///
 /// # Errors
-/// Those of [`Pad`].
-pub fn pad<T: Number>(op: &Pad, input: &[T]) -> Result<Vec<T>> {
+/// Those of [`PadAxes`].
+pub fn pad_axes<T: Number>(op: &PadAxes, input: &[T]) -> Result<Vec<T>> {
     let ((shape, added, mode), output) = (op.parts(), op.output()?);
     let constant = if let PadMode::Constant(x) = mode { x } else { 0.0 };
     // Integers are cut to the range of the type.
@@ -64,14 +64,14 @@ mod tests {
 
     #[test]
     fn modes_by_hand() {
-        let of = |mode| pad(&Pad::new(&[3], &[[4, 2]], mode), &[1, 2, 3]).unwrap();
+        let of = |mode| pad_axes(&PadAxes::new(&[3], &[[4, 2]], mode), &[1, 2, 3]).unwrap();
         assert_eq!(of(PadMode::Constant(-7.9)), [-7, -7, -7, -7, 1, 2, 3, -7, -7]);
         assert_eq!(of(PadMode::Edge), [1, 1, 1, 1, 1, 2, 3, 3, 3]);
         assert_eq!(of(PadMode::Wrap), [3, 1, 2, 3, 1, 2, 3, 1, 2]);
         assert_eq!(of(PadMode::Reflect), [1, 2, 3, 2, 1, 2, 3, 2, 1]);
-        let one = Pad::new(&[1], &[[2, 1]], PadMode::Reflect);
-        assert_eq!(pad(&one, &[5u8]).unwrap(), [5; 4]);
-        let rows = Pad::new(&[1, 2], &[[1, 0], [0, 1]], PadMode::Constant(300.0));
-        assert_eq!(pad(&rows, &[5u8, 6]).unwrap(), [255, 255, 255, 5, 6, 255]);
+        let one = PadAxes::new(&[1], &[[2, 1]], PadMode::Reflect);
+        assert_eq!(pad_axes(&one, &[5u8]).unwrap(), [5; 4]);
+        let rows = PadAxes::new(&[1, 2], &[[1, 0], [0, 1]], PadMode::Constant(300.0));
+        assert_eq!(pad_axes(&rows, &[5u8, 6]).unwrap(), [255, 255, 255, 5, 6, 255]);
     }
 }
