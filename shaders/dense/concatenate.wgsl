@@ -30,11 +30,11 @@ fn element(i: u32) -> u32 {
     var at = i / params.inner % params.along;
 #for k in INPUTS
     if at < params.extent_{k} {
-        let from = (outer * params.extent_{k} + at) * params.inner + behind;
+        let origin_at = (outer * params.extent_{k} + at) * params.inner + behind;
 #if PACKED
-        return extractBits(input_{k}[from / PACK], from % PACK * BITS, BITS);
+        return extractBits(input_{k}[held / PACK], held % PACK * BITS, BITS);
 #else
-        return input_{k}[from];
+        return input_{k}[held];
 #endif
     }
     at -= params.extent_{k};

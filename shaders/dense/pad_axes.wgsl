@@ -27,9 +27,9 @@ struct Params {
 
 // The place of element `at` along an axis of the output in an axis of `inner` elements; `inner` or more if outside.
 fn place(at: u32, before: u32, inner: u32) -> u32 {
-    let from = bitcast<i32>(at - before);
+    let near = bitcast<i32>(at - before);
 #if EDGE
-    return u32(clamp(from, 0, i32(inner) - 1));
+    return u32(clamp(near, 0, i32(inner) - 1));
 #else
 #if WRAP
     // Behind a multiple of the extent, so that the remainder is that of a number of at least 0.
@@ -42,7 +42,7 @@ fn place(at: u32, before: u32, inner: u32) -> u32 {
     let turned = (at + ahead - before) % period;
     return min(turned, period - turned);
 #else
-    return bitcast<u32>(from);
+    return bitcast<u32>(near);
 #endif
 #endif
 #endif
