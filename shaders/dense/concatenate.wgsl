@@ -30,7 +30,7 @@ fn element(i: u32) -> u32 {
     var at = i / params.inner % params.along;
 #for k in INPUTS
     if at < params.extent_{k} {
-        let origin_at = (outer * params.extent_{k} + at) * params.inner + behind;
+        let held = (outer * params.extent_{k} + at) * params.inner + behind;
 #if PACKED
         return extractBits(input_{k}[held / PACK], held % PACK * BITS, BITS);
 #else

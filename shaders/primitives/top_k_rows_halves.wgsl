@@ -17,7 +17,7 @@ fn top_k_rows_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     var word = 0u;
     if at + 1u == params.count { word = values[at / 2u]; }
     for (var i = 0u; i < min(2u, params.count - at); i++) {
-        let origin_at = (at + i) / params.k * params.n + indices[at + i];
+        let held = (at + i) / params.k * params.n + indices[at + i];
         word = insertBits(word, extractBits(input[held / 2u], held % 2u * 16u, 16u), i * 16u, 16u);
     }
     values[at / 2u] = word;

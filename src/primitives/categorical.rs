@@ -207,6 +207,7 @@ pub(super) const INFO: Operation = Operation {
     name: "categorical",
     about: "random categories by their weights, by Philox 4x32-10; without weights, categories of equal weight",
     outputs: &[("output", "u32 (n)")],
+    types: &[DType::U32],
     options: &[
         Setting::number("n", ""),
         Setting::array("weights", "(k)"),

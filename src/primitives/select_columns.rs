@@ -181,6 +181,7 @@ pub(super) const INFO: Operation = Operation {
         Input::optional("d", "(n), any type"),
     ],
     outputs: &[("a", "(count)"), ("[b]", "(count)"), ("[c]", "(count)"), ("[d]", "(count)")],
+    types: &[DType::U32],
     domains: &[("a", Domain::Bits), ("b", Domain::Bits), ("c", Domain::Bits), ("d", Domain::Bits)],
     make: Some(make),
     variants: SelectColumns::variants,

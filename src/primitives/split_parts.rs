@@ -179,9 +179,9 @@ pub(super) const INFO: Operation = Operation {
     name: "split-parts",
     about: "elements by the number of their part, in order within each",
     inputs: &[Input::new("input", "(n)"), Input::new("parts", "u32 (n)")],
-    outputs: &[("output", "(n)"), ("counts", "u32 (count)")],
+    outputs: &[("output", "(n)"), ("counts", "u32 (k)")],
     types: &WORDS,
-    options: &[Setting::number("count", "3"), LENGTH],
+    options: &[Setting::number("k", "3"), LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: SplitParts::variants,
@@ -195,7 +195,7 @@ const VARIANTS: &[Variant] = super::sort::VARIANTS;
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
-    let count: usize = asked.settings().number("count")?;
+    let count: usize = asked.settings().number("k")?;
     let parts = asked.indices("parts", &[n], count.max(1))?;
     let (length, output) = asked.length(1, vec![n])?;
     let op = SplitParts::new(n, count).when(length.is_some(), SplitParts::counted).variant(asked.variant());

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let count = option(call, "count")?;
+    let count = option(call, "k")?;
     by_input!(call, 0, [f32, i32, u32], T => {
         let (x, parts) = (input::<T>(call, 0)?, input::<u32>(call, 1)?);
         let there = there(call, x.len())?;
