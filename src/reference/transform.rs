@@ -198,7 +198,11 @@ pub fn transform_bound(
         let bound = match function {
             F::Convert if integers_in && to.is_float() => u * want.abs(),
             F::Add | F::Sub if to.is_float() => u * want.abs() + 4.0 * LEAST_NORMAL,
-            F::Mul if to.is_float() => u * want.abs() + small,
+            // A small operand may count as 0, whatever it is multiplied by.
+            F::Mul if to.is_float() => {
+                let sizes = x.iter().map(|x| 1.0 + x.abs().min(f64::from(f32::MAX)));
+                u * want.abs() + 4.0 * LEAST_NORMAL * sizes.product::<f64>()
+            }
             // A small number that counts as 0 makes the quotient 0, infinite or no number.
             F::Div if to.is_float() && x.iter().any(|x| x.abs() < LEAST_NORMAL && *x != 0.0) => f64::INFINITY,
             F::Div if to.is_float() => 3.0 * u * want.abs() + LEAST_NORMAL,
@@ -215,8 +219,9 @@ pub fn transform_bound(
             }
             _ => 0.0,
         };
-        // Of infinities, results are exact or no numbers.
-        if bound.is_nan() { 0.0 } else { bound }
+        // Of infinities, results are exact or no numbers, unless a small operand counts as 0.
+        let tiny = x.iter().any(|x| x.abs() < LEAST_NORMAL && *x != 0.0);
+        if bound.is_nan() || want.is_infinite() && !tiny { 0.0 } else { bound }
     };
     Ok(want.into_iter().zip(arguments(shape, inputs)).map(of).collect())
 }

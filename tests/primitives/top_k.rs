@@ -93,27 +93,27 @@ fn halves_and_words_of_64_bits_match_the_reference() {
             .collect();
         for smallest in [false, true] {
             check_all(device, &halves, &[1, 21, 700], smallest);
-            check_all(device, &words, &[1, 20, 1999], smallest);
+            if device.gpu.profile().features.int64 {
+                check_all(device, &words, &[1, 20, 1999], smallest);
+            }
         }
         let gpu = &device.gpu;
         let (input, length) = (gpu.upload(&halves).unwrap(), gpu.upload(&[900u32]).unwrap());
         let (values, indices) = (gpu.alloc::<half::f16>(10).unwrap(), gpu.alloc::<u32>(10).unwrap());
-        let (wide, wide_values) = (gpu.upload(&words).unwrap(), gpu.alloc::<u64>(10).unwrap());
-        let wide_indices = gpu.alloc::<u32>(10).unwrap();
         let mut rec = gpu.recorder();
         let plan = TopK::new(halves.len(), 10).counted().plan::<half::f16>(gpu).unwrap();
         plan.with_length(&length).record(&mut rec, &input, &values, &indices).unwrap();
-        let plan = TopK::new(words.len(), 10).counted().plan::<u64>(gpu).unwrap();
-        plan.with_length(&length).record(&mut rec, &wide, &wide_values, &wide_indices).unwrap();
         rec.submit().unwrap();
         same("counted", &halves[..900], 10, false, &(values.read().unwrap(), indices.read().unwrap()));
-        same(
-            "counted",
-            &words[..900],
-            10,
-            false,
-            &(wide_values.read().unwrap(), wide_indices.read().unwrap()),
-        );
+        if !gpu.profile().features.int64 {
+            continue;
+        }
+        let (wide, values) = (gpu.upload(&words).unwrap(), gpu.alloc::<u64>(10).unwrap());
+        let mut rec = gpu.recorder();
+        let plan = TopK::new(words.len(), 10).counted().plan::<u64>(gpu).unwrap();
+        plan.with_length(&length).record(&mut rec, &wide, &values, &indices).unwrap();
+        rec.submit().unwrap();
+        same("counted", &words[..900], 10, false, &(values.read().unwrap(), indices.read().unwrap()));
     }
 }
 
