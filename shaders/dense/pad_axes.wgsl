@@ -1,6 +1,6 @@
 // Adds elements before and behind each of up to six axes: a constant, the nearest element (EDGE), or those of the array
-// repeated (WRAP) or mirrored without its end (REFLECT). A thread makes an element of 4 bytes, or the PACK elements of a
-// word; a word that the output fills only in part keeps the rest.
+// repeated (WRAP) or mirrored without its end (REFLECT). A thread makes an element of 4 bytes, or the PACK elements of
+// a word; a word that the output fills only in part keeps the rest.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,6 +1,6 @@
 // output[i] = apply(i, a, b, c, d): a function of up to four operands, each of a type of its own. An operand has an
-// element for each of the output, or is a row (ROW_k), a column (COLUMN_k) or a single number (SCALAR_k). A thread makes
-// the elements of a word; a word that the output fills only in part keeps the rest.
+// element for each of the output, or is a row (ROW_k), a column (COLUMN_k) or a single number (SCALAR_k). A thread
+// makes the elements of a word; a word that the output fills only in part keeps the rest.
 #import element/halves
 #import element/is_nan
 #import elementwise/transform_functions as function

@@ -37,7 +37,8 @@ fn apply(i: u32, a: A, b: B, c: C) -> R { return select(c, b, a != A(0)); }
 #endif
 #if COMPARE || MIN || MAX
 #if FROM_FLOAT
-// A whole number in the order of floats: -0 and 0 have the same. Compared so, since devices may take small numbers for 0.
+// A whole number in the order of floats: -0 and 0 have the same. Compared so, since devices may take small numbers for
+// 0.
 fn place(x: f32) -> i32 {
     let bits = bitcast<i32>(x);
     return select(bits, -(bits & 0x7fffffff), bits < 0);
@@ -87,7 +88,8 @@ fn apply(i: u32, a: A, b: B) -> R { return a * b; }
 #if FROM_FLOAT
 fn apply(i: u32, a: A, b: B) -> R { return a / b; }
 #else
-// WGSL's rule, stated here because the kernels run without runtime checks: a / 0 = a, and so is the quotient that wraps.
+// WGSL's rule, stated here because the kernels run without runtime checks: a / 0 = a, and so is the quotient that
+// wraps.
 fn apply(i: u32, a: A, b: B) -> R {
     let wraps = ~A(0) < A(0) && b == ~A(0) && a == A(0) - a;
     return a / select(b, B(1), b == B(0) || wraps);

@@ -105,7 +105,8 @@ fn tally(lane: u32, prefix: u32, digit: u32, least: u32, weights: bool) {
     workgroupBarrier();
 }
 
-// The digit, from the largest on, at which what was tallied reaches `wanted`; and what is missing before it. One thread.
+// The digit, from the largest on, at which what was tallied reaches `wanted`; and what is missing before it. One
+// thread.
 fn pick_digit(wanted: vec2<u32>, weights: bool) -> Picked {
     var rest = wanted;
     for (var at = 255u; at > 0u; at--) {

@@ -29,10 +29,10 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// Arrays of any number of axes, row-major without gaps, whose extents are the same but for that of the axis. Any extent
-/// may be 0. Operands are `a` and `b`, and with more arrays `c` and `d`, which plans take by `with_c` and `with_d`.
-/// Elements are of any type of at most 4 bytes. `output` must be another wgpu buffer than the others. Along the first
-/// axis, [`Recorder::copy`](crate::Recorder::copy) into slices joins any number of arrays.
+/// Arrays of any number of axes, row-major without gaps, whose extents are the same but for that of the axis. Any
+/// extent may be 0. Operands are `a` and `b`, and with more arrays `c` and `d`, which plans take by `with_c` and
+/// `with_d`. Elements are of any type of at most 4 bytes. `output` must be another wgpu buffer than the others. Along
+/// the first axis, [`Recorder::copy`](crate::Recorder::copy) into slices joins any number of arrays.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged.

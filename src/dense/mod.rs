@@ -17,7 +17,8 @@
 //! [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take complex numbers, two `f32` each.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
-//! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several axes.
+//! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several
+//! axes.
 
 mod caxpy;
 mod cdot;

@@ -11,8 +11,8 @@ use crate::program::{
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Copies elements at any distances to an array without gaps: `output[i[0], i[1], ...] = input[origin + i[0] strides[0] +
-/// i[1] strides[1] + ...]`.
+/// Copies elements at any distances to an array without gaps: `output[i, j, ...] = input[origin + i strides[0] + j
+/// strides[1] + ...]`.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -97,8 +97,8 @@ impl StridedCopy {
     }
 
     /// Copies the other way round: `output[origin + i[0] strides[0] + ...] = input[i[0], i[1], ...]`, and leaves the
-    /// other elements of `output` as they are. `n` is then the length of `output`. Elements are of 4 bytes, and no two may
-    /// go to one place.
+    /// other elements of `output` as they are. `n` is then the length of `output`. Elements are of 4 bytes, and no two
+    /// may go to one place.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

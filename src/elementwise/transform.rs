@@ -18,8 +18,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TransformFn {
-    /// `a` as the output's type. Floats are cut to whole numbers and to the range of integers, and NaN gives 0; integers
-    /// keep their low bits.
+    /// `a` as the output's type. Floats are cut to whole numbers and to the range of integers, and NaN gives 0;
+    /// integers keep their low bits.
     Convert,
     /// `b` where `a` is not 0, else `c`.
     Where,
@@ -106,8 +106,8 @@ impl TransformFn {
     ];
 
     /// Makes a function from WGSL text: `fn apply(i: u32, a: A, b: B) -> R`, with as many operands as there are, up
-    /// to `d`. `i` is the number of the element, and `columns()` that of columns. `A` to `D` and `R` are the types: `f32`
-    /// for floats, `i32` for `i32` and `i8`, `u32` for `u32` and `u8`. `param(k)` is number k of
+    /// to `d`. `i` is the number of the element, and `columns()` that of columns. `A` to `D` and `R` are the types:
+    /// `f32` for floats, `i32` for `i32` and `i8`, `u32` for `u32` and `u8`. `param(k)` is number k of
     /// [`Transform::params`], `is_nan` tells NaN. The text is validated, and runs as
     /// [`MapFn::custom`](crate::MapFn::custom) says.
     pub fn custom(wgsl: &str) -> Self {
@@ -288,8 +288,8 @@ impl Broadcast {
 /// than the operands, which may share one.
 ///
 /// # Types
-/// f32, f16, i32, u32, u8 and i8 for each operand and the output. f16 is computed in f32 and rounded to nearest, ties to
-/// even; 8-bit integers are computed in 32 bits, of which the output keeps the low ones.
+/// f32, f16, i32, u32, u8 and i8 for each operand and the output. f16 is computed in f32 and rounded to nearest, ties
+/// to even; 8-bit integers are computed in 32 bits, of which the output keeps the low ones.
 ///
 /// # Precision and determinism
 /// Comparisons, `where`, `min`, `max` and functions of integers are exact; sums, differences and products of floats are

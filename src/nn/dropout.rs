@@ -30,8 +30,8 @@ use half::f16;
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
-/// The gradient is the same op with the same seed, stream and offset on the gradient of `y`: the mask is made again from
-/// the counter, so nothing is kept between the two. In inference leave the op out.
+/// The gradient is the same op with the same seed, stream and offset on the gradient of `y`: the mask is made again
+/// from the counter, so nothing is kept between the two. In inference leave the op out.
 ///
 /// # Shapes
 /// `x` and `y` have `n` elements; `n` may be 0. They must be different wgpu buffers.

@@ -33,7 +33,8 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// `logits` has rows x classes elements, `tokens` (u32) one for each row. There may be no rows, but no row may be empty.
+/// `logits` has rows x classes elements, `tokens` (u32) one for each row. There may be no rows, but no row may be
+/// empty.
 ///
 /// # Rules
 /// First `top_k` keeps the k largest logits, and every other that equals the smallest of them. Then `top_p` keeps the
@@ -46,9 +47,9 @@ use half::f16;
 /// f32 and f16; f16 is computed in f32.
 ///
 /// # Precision and determinism
-/// Probabilities are computed in f32 and rounded to 2^-24 of the largest, so that sums are exact and tokens of less than
-/// 2^-25 of it are never drawn. The same device, seed, stream and offset give the same tokens in every run. Devices
-/// differ where `w / 2^32` lies within about 1e-5 of the border between two tokens.
+/// Probabilities are computed in f32 and rounded to 2^-24 of the largest, so that sums are exact and tokens of less
+/// than 2^-25 of it are never drawn. The same device, seed, stream and offset give the same tokens in every run.
+/// Devices differ where `w / 2^32` lies within about 1e-5 of the border between two tokens.
 ///
 /// # Cost
 /// Each row is read 4 times from a cache, 4 more for each of `top_k` and `top_p`. One dispatch, no scratch.

@@ -98,9 +98,9 @@ pub enum Distribution {
 /// `Bits` equals cuRAND's stream in every bit, `Uniform` equals `curand_uniform`. `Bernoulli`, `Integers` and `Poisson`
 /// are the same on every device. `Normal` takes two words for two numbers, as `curand_normal` does: `r sin(a), r
 /// cos(a)` with `r = sqrt(-2 log(u))`. Its error is at most 2^-20 `r`, cuRAND's about 2^-19 `r`, so the two agree
-/// within the sum, and their bits differ. `LogNormal` is the exponential function of such a number. `Exponential` has a relative error of at most 2^-20. `mean`, `deviation` and
-/// the ends of `Between` add one or two roundings. The last three may differ between drivers in the last bits; the same
-/// device gives the same bits in every run.
+/// within the sum, and their bits differ. `LogNormal` is the exponential function of such a number. `Exponential` has a
+/// relative error of at most 2^-20. `mean`, `deviation` and the ends of `Between` add one or two roundings. The last
+/// three may differ between drivers in the last bits; the same device gives the same bits in every run.
 ///
 /// `Integers` draws again where a word would favour some integers (Lemire): another draw enciphers the block of words
 /// once more. After 64 draws the last counts; the bias is below 2^-64.

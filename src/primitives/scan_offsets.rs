@@ -38,7 +38,8 @@ use half::f16;
 /// `input` and `output` have `n` elements, `offsets` (u32) has one more than there are segments. Segments may be empty
 /// or as long as `n`, and `n` may be 0. Each offset below `n` begins a segment, in any order; others are
 /// skipped, and element 0 always begins one. With [`counted`](Self::counted) an operand `length` of one u32 holds the
-/// number of elements, at most `n`; where the number of segments is counted, too, set the offsets behind them to `n`. `output` must be another wgpu buffer than the others.
+/// number of elements, at most `n`; where the number of segments is counted, too, set the offsets behind them to `n`.
+/// `output` must be another wgpu buffer than the others.
 ///
 /// # Types, precision and determinism
 /// As [`SegmentedScan`](crate::SegmentedScan).

@@ -36,8 +36,9 @@ use crate::shape::{elements, index_u32};
 ///
 /// # Shapes
 /// `flags` (u32) has `n` elements, `count` one. Each [`column`](Self::column) has `n` rows of a width of its own and a
-/// type of its own; plans take it with its output by `with_a` to `with_d`. An output has as many elements as its column;
-/// those behind the kept rows may hold anything. Outputs and `count` must not share a buffer with the others. `n` may be
+/// type of its own; plans take it with its output by `with_a` to `with_d`. An output has as many elements as its
+/// column; those behind the kept rows may hold anything. Outputs and `count` must not share a buffer with the others.
+/// `n` may be
 /// 0.
 ///
 /// # Precision and determinism

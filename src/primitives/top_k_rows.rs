@@ -42,7 +42,8 @@ use half::f16;
 /// first.
 ///
 /// # Precision and determinism
-/// Elements are moved, never computed with: NaN keeps its bits. f16 is compared as f32. The same input gives the same bits on every device.
+/// Elements are moved, never computed with: NaN keeps its bits. f16 is compared as f32. The same input gives the same
+/// bits on every device.
 ///
 /// # Cost
 /// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
