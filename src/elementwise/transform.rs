@@ -68,7 +68,7 @@ pub enum TransformFn {
 
 /// The types that a function takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum TransformTakes {
     /// Any.
     Any,
     /// Operands from this one on, and the output, of one kind: floats, signed or unsigned integers.
@@ -152,13 +152,13 @@ impl TransformFn {
         }
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> TransformTakes {
         match self {
-            Self::Convert | Self::Affine | Self::Custom(_) => Takes::Any,
-            Self::Where => Takes::From(1),
-            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Min | Self::Max => Takes::From(0),
-            _ if self.relation().is_some() => Takes::OneKind,
-            _ => Takes::Floats,
+            Self::Convert | Self::Affine | Self::Custom(_) => TransformTakes::Any,
+            Self::Where => TransformTakes::From(1),
+            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Min | Self::Max => TransformTakes::From(0),
+            _ if self.relation().is_some() => TransformTakes::OneKind,
+            _ => TransformTakes::Floats,
         }
     }
 
@@ -415,12 +415,12 @@ impl Transform {
         }
         let inputs = self.inputs.iter().map(|(dtype, _)| *dtype);
         let same: Vec<DType> = match self.function.takes() {
-            Takes::Any => Vec::new(),
-            Takes::From(first) => inputs.skip(first).chain([dtype]).collect(),
-            Takes::OneKind => inputs.collect(),
-            Takes::Floats => inputs.chain([dtype]).collect(),
+            TransformTakes::Any => Vec::new(),
+            TransformTakes::From(first) => inputs.skip(first).chain([dtype]).collect(),
+            TransformTakes::OneKind => inputs.collect(),
+            TransformTakes::Floats => inputs.chain([dtype]).collect(),
         };
-        let floats = self.function.takes() == Takes::Floats;
+        let floats = self.function.takes() == TransformTakes::Floats;
         if let Some(other) = same.iter().find(|dtype| floats && !dtype.is_float()) {
             return Err(err!(Unsupported, "transform: `{name}` of {other}; it takes f32 and f16"));
         }
@@ -481,13 +481,13 @@ impl Transform {
 operands! {
     impl[T: Element,] Transform, T {
         fn record(output: T);
-        /// Takes the first operand.
+        /// TransformTakes the first operand.
         optional with_a<S>(a: S);
-        /// Takes the second operand.
+        /// TransformTakes the second operand.
         optional with_b<S>(b: S);
-        /// Takes the third operand.
+        /// TransformTakes the third operand.
         optional with_c<S>(c: S);
-        /// Takes the fourth operand.
+        /// TransformTakes the fourth operand.
         optional with_d<S>(d: S);
     }
 }
@@ -560,7 +560,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
     }
     for function in &TransformFn::BUILT_IN[1..] {
-        let floats = function.takes() == Takes::Floats || *function == TransformFn::Affine;
+        let floats = function.takes() == TransformTakes::Floats || *function == TransformFn::Affine;
         for dtype in HostData::TYPES.into_iter().filter(|dtype| dtype.is_float() || !floats) {
             let inputs = broadcasts.into_iter().take(function.inputs().unwrap_or(1));
             programs.push(inputs.fold(of(function), |op, b| op.input(dtype, b)).lower_as(dtype, profile)?);

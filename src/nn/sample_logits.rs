@@ -232,8 +232,8 @@ pub(super) const INFO: Operation = Operation {
     types: &FLOATS,
     options: &[
         Setting::number("temperature", "1"),
-        Setting::number("top-k", ""),
-        Setting::number("top-p", "1"),
+        Setting::number("k", ""),
+        Setting::number("p", "1"),
         SEED,
         STREAM,
         OFFSET,
@@ -251,9 +251,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let mut op =
         SampleLogits::new(shape).variant(asked.variant()).temperature(settings.number("temperature")?);
-    op = op.top_p(settings.number("top-p")?).seed(settings.number(SEED.name)?);
+    op = op.top_p(settings.number("p")?).seed(settings.number(SEED.name)?);
     op = op.stream(settings.number(STREAM.name)?).offset(settings.number(OFFSET.name)?);
-    if let Some(k) = settings.maybe("top-k")? {
+    if let Some(k) = settings.maybe("k")? {
         op = op.top_k(k);
     }
     let (dtype, tokens) = (logits.dtype(), Role::Result(vec![shape[0]]));

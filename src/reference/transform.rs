@@ -21,12 +21,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// An operand: its elements, their type, and how they repeat.
-type Given<'a> = (&'a [f64], DType, Broadcast);
+type TransformGiven<'a> = (&'a [f64], DType, Broadcast);
 
 /// The operands of each element.
-fn arguments([rows, columns]: [usize; 2], inputs: &[Given<'_>]) -> impl Iterator<Item = Vec<f64>> {
+fn arguments([rows, columns]: [usize; 2], inputs: &[TransformGiven<'_>]) -> impl Iterator<Item = Vec<f64>> {
     (0..rows * columns).map(move |i| {
-        let of = |(x, _, broadcast): &Given<'_>| match broadcast {
+        let of = |(x, _, broadcast): &TransformGiven<'_>| match broadcast {
             Broadcast::Each => x[i],
             Broadcast::Row => x[i % columns],
             Broadcast::Column => x[i / columns],
@@ -118,7 +118,7 @@ fn arithmetic(function: &TransformFn, a: f64, b: f64, to: DType) -> f64 {
 pub fn transform(
     function: &TransformFn,
     shape: [usize; 2],
-    inputs: &[Given<'_>],
+    inputs: &[TransformGiven<'_>],
     params: &[f32],
     to: DType,
 ) -> Result<Vec<f64>> {
@@ -182,7 +182,7 @@ pub fn transform(
 pub fn transform_bound(
     function: &TransformFn,
     shape: [usize; 2],
-    inputs: &[Given<'_>],
+    inputs: &[TransformGiven<'_>],
     params: &[f32],
     to: DType,
 ) -> Result<Vec<f64>> {
