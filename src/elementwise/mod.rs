@@ -354,7 +354,10 @@ mod tests {
                 for variant in (op.variants)() {
                     for program in (op.samples)(&profile, variant.name).unwrap() {
                         assert_eq!((program.op, program.variant()), (op.name, variant.name));
-                        check_coverage(&program, &profile);
+                        // Operands of the others may have types and lengths of their own.
+                        if std::ptr::eq((op.variants)(), VARIANTS) {
+                            check_coverage(&program, &profile);
+                        }
                         for d in &program.dispatches {
                             let kernel = &program.kernels[d.kernel];
                             if seen.insert((kernel.clone(), d.fields)) {
