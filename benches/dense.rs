@@ -14,7 +14,7 @@ use support::{Bench, centred, half, random};
 use tilework::ErrorKind;
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaGpu, CudaOp};
-use tilework::dense::{ProductTile, ThreadTile};
+use tilework::dense::{PadAxes, PadMode, ProductTile, ThreadTile};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{DType, Element, Result};
@@ -38,6 +38,7 @@ fn main() -> Result<()> {
         ("syr2k", syr2k),
         ("gemm-grouped", gemm_grouped),
         ("symm", symm),
+        ("moves", moves),
         ("complex", complex),
     ])
 }
@@ -54,6 +55,29 @@ fn permute_axes(bench: &mut Bench) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Every other element, columns of a row-major matrix as BLAS's increments read them, a border, and two halves of rows.
+fn moves(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(8192, 512);
+    let n = side * side;
+    let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    for (name, shape, strides) in [
+        ("every other", [side, side / 2], [side as isize, 2]),
+        ("columns", [side, side], [1, side as isize]),
+        ("back", [side, side], [-(side as isize), -1]),
+    ] {
+        let op = StridedCopy::new(n, &shape, &strides).origin(if name == "back" { n - 1 } else { 0 });
+        bench.op::<f32>(&op, format!("{name} of {side}x{side}"), &[&x, &y])?;
+    }
+    let inner = side - 64;
+    for mode in [PadMode::Constant(0.0), PadMode::Reflect] {
+        let op = PadAxes::new(&[inner; 2], &[[32, 32]; 2], mode);
+        bench.op::<f32>(&op, format!("{} {inner}x{inner}", mode.name()), &[&x, &y])?;
+    }
+    let half = [side, side / 2];
+    let op = Concatenate::new(&[&half, &half], 1);
+    bench.op::<f32>(&op, format!("rows of {side}x{side}"), &[&x, &x, &y])
 }
 
 fn ger(bench: &mut Bench) -> Result<()> {

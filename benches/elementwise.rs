@@ -5,7 +5,7 @@ mod support;
 use half::f16;
 use support::{Bench, centred, half, random};
 use tilework::prelude::*;
-use tilework::{Element, Result};
+use tilework::{DType, Element, Result};
 
 fn main() -> Result<()> {
     support::groups(&[("map", elementwise)])
@@ -16,7 +16,14 @@ fn elementwise(bench: &mut Bench) -> Result<()> {
         all::<f32>(bench, n, centred)?;
     }
     let n = bench.scale(1 << 28, 1 << 20);
-    all::<f16>(bench, n, half)
+    all::<f16>(bench, n, half)?;
+    let (rows, columns) = (n / 4096, 4096);
+    let (x, row) = (random(&bench.gpu, n, centred)?, random(&bench.gpu, columns, centred)?);
+    let (y, bytes) = (bench.gpu.alloc::<f32>(n)?, bench.gpu.alloc::<u8>(n)?);
+    let of = |function| Transform::new([rows, columns], function).input(DType::F32, Broadcast::Each);
+    let gate = of(TransformFn::SwiGlu).input(DType::F32, Broadcast::Row);
+    bench.op::<f32>(&gate, format!("swiglu {n}"), &[&x, &row, &y])?;
+    bench.op::<u8>(&of(TransformFn::Convert), format!("convert {n}"), &[&x, &bytes])
 }
 
 fn all<T: Element>(bench: &mut Bench, n: usize, value: fn(u32) -> T) -> Result<()> {

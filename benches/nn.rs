@@ -6,9 +6,9 @@ use half::f16;
 use support::{Bench, Operand, centred, half, random};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
-    CrossEntropy, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
-    Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, Sequential, Sgd,
-    Softmax, SoftmaxBackward, SquaredError,
+    CrossEntropy, Dropout, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
+    Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, SampleLogits,
+    Sequential, Sgd, Softmax, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -17,6 +17,8 @@ use tilework::{DType, Element, Result};
 fn main() -> Result<()> {
     support::groups(&[
         ("softmax", softmax),
+        ("dropout", dropout),
+        ("sample-logits", sample_logits),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
         ("rms-norm", rms_norm),
@@ -82,6 +84,30 @@ fn softmax(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, half)?;
     for (rows, n) in shapes(bench) {
         bench.op::<f16>(&Softmax::new(rows, n), format!("{rows}x{n}"), &[&x, &y])?;
+    }
+    Ok(())
+}
+
+fn dropout(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 28, 1 << 20);
+    let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    bench.op::<f32>(&Dropout::new(0.1, n), n.to_string(), &[&x, &y])
+}
+
+/// Tokens of the vocabulary of GPT-2: greedy, all, the best 50, and the best nine tenths of them.
+fn sample_logits(bench: &mut Bench) -> Result<()> {
+    let (rows, n) = bench.scale((256, 50_257), (4, 5_025));
+    let x = random(&bench.gpu, rows * n, |bits| 20.0 * centred(bits))?;
+    let tokens = bench.gpu.alloc::<u32>(rows)?;
+    let op = SampleLogits::new([rows, n]);
+    for (name, op) in [
+        ("greedy", op.clone().temperature(0.0)),
+        ("all", op.clone()),
+        ("top-k", op.clone().top_k(50)),
+        ("top-p", op.clone().top_p(0.9)),
+        ("top-k top-p", op.top_k(50).top_p(0.9)),
+    ] {
+        bench.op::<f32>(&op, format!("{name} {rows}x{n}"), &[&x, &tokens])?;
     }
     Ok(())
 }

@@ -129,6 +129,20 @@ fn compact(bench: &mut Bench) -> Result<()> {
             let c = case("partition", cost(12.0));
             bench.device(&c, |rec| partition.record(rec, x, flags, y, &count));
         }
+        let counts = gpu.alloc::<u32>(3)?;
+        let by_third = "fn part(x: T) -> u32 { return x % 3u; }";
+        for variant in SplitParts::variants().iter().map(|v| v.name) {
+            if let Ok(split) = SplitParts::by(n, 3, by_third).variant(variant).plan::<u32>(&gpu) {
+                let c = Case {
+                    op: "split-parts",
+                    variant,
+                    dtype: "u32",
+                    size: format!("3 of {n}"),
+                    cost: cost(8.0),
+                };
+                bench.device(&c, |rec| split.record_by(rec, x, y, &counts));
+            }
+        }
     }
     drop((x, flags));
     let n = bench.scale(1 << 26, 1 << 20);
@@ -166,6 +180,7 @@ fn random_numbers(bench: &mut Bench) -> Result<()> {
         for (name, distribution) in [
             ("uniform", Distribution::Uniform),
             ("normal", Distribution::Normal { mean: 0.0, deviation: 1.0 }),
+            ("log-normal", Distribution::LogNormal { mean: 0.0, deviation: 1.0 }),
             ("exponential", Distribution::Exponential { mean: 1.0 }),
         ] {
             let plan = Random::new(distribution, n).plan::<f32>(&gpu)?;
@@ -181,6 +196,8 @@ fn random_numbers(bench: &mut Bench) -> Result<()> {
             let y = words.slice(..n)?;
             bench.device(&case(name, "u32"), |rec| plan.record(rec, y));
         }
+        let weights: Vec<f64> = (1..1000).map(|k| 1.0 / f64::from(k)).collect();
+        bench.op::<u32>(&Categorical::new(&weights, n), format!("999 weights {n}"), &[&words])?;
     }
     Ok(())
 }

@@ -46,6 +46,7 @@
 //! |---|---|
 //! | **arrays** | |
 //! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
+//! | apply a function to up to four arrays of any types, rows, columns or numbers; cast, compare, choose, number elements | [`Transform`] |
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`], [`ReduceOffsets`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
@@ -53,7 +54,7 @@
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
 //! | count elements by bin, or points by bins of two axes, or each channel; add up weights by bin | [`Histogram`], [`Histogram2d`], [`HistogramChannels`]; [`WeightedHistogram`] |
-//! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
+//! | make random numbers, draw categories by weight; put elements in a random order | [`Random`], [`Categorical`]; [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
@@ -66,7 +67,7 @@
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
-//! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
+//! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`PadAxes`]; [`Concatenate`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
@@ -267,11 +268,11 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
-    Syr2k, Syrk, Transpose, Trmm, Trsm,
+    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+    PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
 };
 pub use element::{DType, Element};
-pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 #[cfg(feature = "image")]
@@ -283,7 +284,10 @@ pub use nn::{
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
-pub use nn::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
+pub use nn::{
+    BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
+    Softmax,
+};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
@@ -297,15 +301,17 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+pub use primitives::{
+    Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
+};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{
-    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
-    WeightedHistogram,
+    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
+    SplitParts, Unique, WeightedHistogram,
 };
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
@@ -331,7 +337,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 /// - The prelude repeats the root without errors, reports, element types, host arrays, ops built by name, what calls
 ///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
-    pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    pub use crate::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
     #[cfg(feature = "primitives")]
     pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     #[cfg(feature = "primitives")]
@@ -342,13 +348,18 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+    pub use crate::{
+        Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
+    };
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
-    pub use crate::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
+    pub use crate::{
+        BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
+        Softmax,
+    };
     #[cfg(feature = "image")]
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
     #[cfg(feature = "conv")]
@@ -357,8 +368,8 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
-        Syr2k, Syrk, Transpose, Trmm, Trsm,
+        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+        PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{
@@ -369,8 +380,8 @@ pub mod prelude {
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "primitives")]
     pub use crate::{
-        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
-        WeightedHistogram,
+        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
+        SplitParts, Unique, WeightedHistogram,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};

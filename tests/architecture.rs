@@ -324,7 +324,7 @@ fn shader_layer(folder: &str) -> Option<usize> {
         "subgroup" => 2,
         "workgroup" => 3,
         "rows" | "dispatch" | "probe" => 4,
-        family => 2 + layer(family).filter(|l| (3..=6).contains(l))?,
+        family => 2 + layer(family).filter(|l| (3..=7).contains(l))?,
     })
 }
 

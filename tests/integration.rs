@@ -52,13 +52,16 @@ mod dense {
     mod cdot;
     mod cgemm;
     mod cgemv;
+    mod concatenate;
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
     mod gemm_grouped;
     mod gemv;
     mod ger;
+    mod pad_axes;
     mod permute_axes;
+    mod strided_copy;
     mod symm;
     mod syr2k;
     mod syrk;
@@ -69,6 +72,7 @@ mod dense {
 mod elementwise {
     mod axpy;
     mod map;
+    mod transform;
     mod zip;
 }
 mod examples {
@@ -130,6 +134,7 @@ mod nn {
     mod bias_backward;
     mod binary_cross_entropy;
     mod cross_entropy;
+    mod dropout;
     mod layer_norm;
     mod layer_norm_backward;
     mod log_softmax;
@@ -142,6 +147,7 @@ mod nn {
     mod rms_norm_backward;
     mod rope;
     mod rows;
+    mod sample_logits;
     mod sequential;
     mod sgd;
     mod softmax;
@@ -154,6 +160,7 @@ mod primitives {
     mod adjacent_difference;
     mod argsort;
     mod asum;
+    mod categorical;
     mod dot;
     mod frontier;
     mod gather;
@@ -185,11 +192,13 @@ mod primitives {
     mod segmented_scan;
     mod segmented_sort;
     mod select;
+    mod select_columns;
     mod set_difference;
     mod set_intersection;
     mod set_union;
     mod shuffle;
     mod sort;
+    mod split_parts;
     mod state;
     mod top_k;
     mod top_k_rows;

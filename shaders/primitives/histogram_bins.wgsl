@@ -4,6 +4,9 @@
 // edge the table decides. Neither: searches the table.
 #import dispatch/extent
 #import element/u32 as element
+#if MAPPED
+#import elementwise/map_functions as function
+#endif
 
 struct Params {
     n: u32,       // elements of the chunk
@@ -62,8 +65,14 @@ fn key_of(x: T) -> u32 {
 #endif
 }
 
-// The bin of a value, or NOT_COUNTED. A NaN's key lies beyond those of all numbers.
-fn bin_of(x: T) -> u32 {
+// The bin of a value, or NOT_COUNTED; with MAPPED that of a function of it. A NaN's key lies beyond those of all
+// numbers.
+fn bin_of(element: T) -> u32 {
+#if MAPPED
+    let x = map(element);
+#else
+    let x = element;
+#endif
     let key = key_of(x);
     let rank = key - params.least;
     if rank > params.span { return NOT_COUNTED; }

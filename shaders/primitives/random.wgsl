@@ -70,7 +70,11 @@ fn is_biased(x: vec4<u32>) -> vec4<bool> {
 fn numbers(x: vec4<u32>) -> vec4<u32> {
 #if NORMAL
     let z = vec4<f32>(random_normal(x.x, x.y), random_normal(x.z, x.w));
+#if LOGARITHMS
+    return bitcast<vec4<u32>>(exp(params.base + params.scale * z));
+#else
     return bitcast<vec4<u32>>(params.base + params.scale * z);
+#endif
 #else
     return vec4<u32>(
 #for k in x, y, z, w

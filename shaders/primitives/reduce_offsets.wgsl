@@ -3,6 +3,7 @@
 // `reduce_offsets_tiles` reduces those tiles, a workgroup each, and `reduce_offsets_long` gives each listed segment a
 // workgroup, which combines the totals of its tiles and the elements beside them. The list may have any order.
 // ORDERED keeps the order of operands, for operators that do not commute: each thread walks its own range.
+#import dispatch/extent
 #import primitives/reduce_elements
 #import workgroup/index
 #if !SEGMENTS
@@ -27,6 +28,9 @@ struct Params {
 #if SEGMENTS
 @group(0) @binding(3) var<storage, read> offsets: array<u32>;
 @group(0) @binding(4) var<storage, read_write> listed: array<atomic<u32>>;
+
+// Segments: all, or as many as the device counts.
+#put extent(params.segments, 0u)
 #endif
 #if TILES
 @group(0) @binding(3) var<storage, read> listed: array<u32>;
@@ -86,7 +90,7 @@ fn reduce_offsets_segments(
     let segment = workgroup_index(group) * (WORKGROUP_SIZE / LANES) + thread / LANES;
     let lane = thread % LANES;
     var span = Elements(0u, 0u);
-    if segment < params.segments { span = elements_of(segment); }
+    if segment < extent() { span = elements_of(segment); }
     let is_long = span.count > params.limit;
     var acc = op_identity();
     if is_long {
@@ -115,7 +119,7 @@ fn reduce_offsets_segments(
     }
     acc = wg_accs[thread];
 #endif
-    if lane == 0u && segment < params.segments && !is_long { store(segment, acc); }
+    if lane == 0u && segment < extent() && !is_long { store(segment, acc); }
 }
 #endif
 

@@ -21,7 +21,7 @@ fn sort_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     workgroupBarrier();
     let range = block_range(block);
     for (var at = range.x + lane; at < range.y; at += WORKGROUP_SIZE) {
-        atomicAdd(&wg_digits[digit_at(keys_in[at], params.shift, params.mask)], 1u);
+        atomicAdd(&wg_digits[digit_at(given_key(keys_in[at]), params.shift, params.mask)], 1u);
     }
     workgroupBarrier();
     for (var digit = lane; digit < RADIX; digit += WORKGROUP_SIZE) {

@@ -63,10 +63,10 @@ fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     var at = index * WORKGROUP_SIZE + lane;
     // Four loads in flight.
     while at + 3u * step < n {
-        let a = keys_in[at];
-        let b = keys_in[at + step];
-        let c = keys_in[at + 2u * step];
-        let d = keys_in[at + 3u * step];
+        let a = given_key(keys_in[at]);
+        let b = given_key(keys_in[at + step]);
+        let c = given_key(keys_in[at + 2u * step]);
+        let d = given_key(keys_in[at + 3u * step]);
         count_key(a);
         count_key(b);
         count_key(c);
@@ -74,7 +74,7 @@ fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
         at += 4u * step;
     }
     while at < n {
-        count_key(keys_in[at]);
+        count_key(given_key(keys_in[at]));
         at += step;
     }
     workgroupBarrier();

@@ -4,6 +4,10 @@ const RADIX: u32 = 256u;
 const FLIP: u32 = 0u; // bits in which a key's words differ from its number (of floats, once the sign is dealt with)
 const PAD: u32 = 4294967295u; // a word of a key that no other comes after
 
+#if MAPPED
+#import primitives/sort_mapped as mapped
+#endif
+
 #if WIDE
 alias Key = vec2<u32>;
 
@@ -35,4 +39,11 @@ fn order(key: Key) -> u32 {
 }
 
 fn digit_at(key: Key, shift: u32, mask: u32) -> u32 { return (order(key) >> (shift & 31u)) & mask; }
+#endif
+
+// The key that is sorted for one of the input: in the first pass, with MAPPED, a function of it.
+#if MAPPED
+fn given_key(key: Key) -> Key { return mapped(key); }
+#else
+fn given_key(key: Key) -> Key { return key; }
 #endif

@@ -2,6 +2,15 @@
 // sorted, and the key itself in the high 16. A thread takes the keys of a word of memory.
 #import dispatch/extent
 #import workgroup/index
+#if MAPPED
+#import element/halves
+#import element/is_nan
+#import elementwise/map_functions as function
+
+// A function of two keys of 16 bits.
+alias T = f32;
+fn mapped(word: u32) -> u32 { return encode(map(decode(word, 0u)), map(decode(word, 1u))); }
+#endif
 
 const WORKGROUP_SIZE: u32 = 256u;
 const PACK: u32 = 2u; // keys of a word of memory
@@ -30,7 +39,11 @@ fn order(key: u32) -> u32 {
 fn sort_narrow_widen(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if PACK * at >= params.n { return; }
+#if MAPPED
+    let word = mapped(input[at]);
+#else
     let word = input[at];
+#endif
     for (var i = 0u; i < PACK; i++) {
         let key = (word >> (i * BITS)) & ALL;
         if PACK * at + i < params.n { output[PACK * at + i] = order(key) | (key << 16u); }

@@ -69,7 +69,7 @@ fn stand_in(other: u32) {
     if invocation == 0u { atomicStore(&wg_missing, 0u); }
     workgroupBarrier();
     for (var i = invocation; i < TILE; i += WORKGROUP_SIZE) {
-        atomicAdd(&wg_other[digit_of(keys_in[other * TILE + i])], 1u);
+        atomicAdd(&wg_other[digit_of(given_key(keys_in[other * TILE + i]))], 1u);
     }
     workgroupBarrier();
     for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) {

@@ -33,7 +33,7 @@ fn clear_counts() {
 // Where in the tile the keys of this thread begin: each row has consecutive keys, lane by lane.
 fn first_key() -> u32 { return row * row_size * ITEMS_PER_THREAD + lane; }
 
-fn load_key(at: u32, end: u32) -> Key { return keys_in[min(at, end - 1u)]; }
+fn load_key(at: u32, end: u32) -> Key { return given_key(keys_in[min(at, end - 1u)]); }
 
 // Past the end come keys that are sorted behind all others; nothing is written of them.
 fn pad_key(key: Key, at: u32, end: u32) -> Key { return select(Key(PAD), key, at < end); }

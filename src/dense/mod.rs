@@ -17,21 +17,25 @@
 //! [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take complex numbers, two `f32` each.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
-//! for elements of any type.
+//! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several
+//! axes.
 
 mod caxpy;
 mod cdot;
 mod cgemm;
 mod cgemv;
+mod concatenate;
 mod gemm;
 mod gemm_batched;
 mod gemm_grouped;
 mod gemv;
 mod ger;
+mod pad_axes;
 mod permute_axes;
 mod precision;
 mod product;
 mod rank_update;
+mod strided_copy;
 mod symm;
 mod syr2k;
 mod syrk;
@@ -45,11 +49,13 @@ pub use caxpy::Caxpy;
 pub use cdot::Cdot;
 pub use cgemm::Cgemm;
 pub use cgemv::Cgemv;
+pub use concatenate::Concatenate;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
 pub use gemm_grouped::GemmGrouped;
 pub use gemv::Gemv;
 pub use ger::Ger;
+pub use pad_axes::{PadAxes, PadMode};
 pub use permute_axes::PermuteAxes;
 pub use precision::Precision;
 #[cfg(feature = "cuda")]
@@ -59,6 +65,7 @@ pub(crate) use product::{
     batch_seconds, dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
+pub use strided_copy::StridedCopy;
 pub use symm::Symm;
 pub use syr2k::Syr2k;
 pub use syrk::Syrk;
@@ -76,6 +83,9 @@ pub const OPS: &[Operation] = &[
     gemv::INFO,
     transpose::INFO,
     permute_axes::INFO,
+    strided_copy::INFO,
+    pad_axes::INFO,
+    concatenate::INFO,
     ger::INFO,
     trsm::INFO,
     trmm::INFO,

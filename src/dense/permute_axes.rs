@@ -84,7 +84,25 @@ kernel_params! {
 }
 
 /// The maximum number of axes.
-const MAX_AXES: usize = 6;
+pub(super) const MAX_AXES: usize = 6;
+
+/// The spec of a kernel that makes elements of 4 bytes, or packs smaller ones into words.
+pub(super) fn packed(dtype: DType) -> Spec {
+    let pack = (4 / dtype.size()) as u32;
+    Spec::new().constant("PACK", pack).flag("PACKED", pack > 1)
+}
+
+/// The workgroups of such a kernel, for `n` elements.
+pub(super) fn words_of(n: u32, dtype: DType) -> Grid {
+    Grid::fold((u64::from(n) * dtype.size() as u64).div_ceil(1024))
+}
+
+/// The numbers of up to six axes, with `usual` for those in front.
+pub(super) fn six(numbers: impl ExactSizeIterator<Item = u32>, usual: u32) -> [u32; MAX_AXES] {
+    let (mut all, absent) = ([usual; MAX_AXES], MAX_AXES.saturating_sub(numbers.len()));
+    all[absent..].iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
+    all
+}
 
 /// Merges axes that follow each other in input and output, and drops those of extent 1: the extents of the input, and
 /// the order.
@@ -108,7 +126,7 @@ fn merged(shape: &[usize], axes: &[usize]) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// How far apart neighbours along each axis are.
-fn strides(shape: &[usize]) -> Vec<usize> {
+pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
     (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
 }
 

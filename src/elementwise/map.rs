@@ -80,6 +80,18 @@ pub enum MapFn {
 }
 
 impl MapFn {
+    /// Rejects element types that the function of a fused map does not take.
+    #[cfg(feature = "primitives")]
+    pub(crate) fn check_fused(&self, op: &str, dtype: DType) -> Result<()> {
+        if self.supports(dtype) {
+            return Ok(());
+        }
+        Err(err!(
+            Unsupported,
+            "{op}: `{self}` is not defined on {dtype}; map the elements in a pass of its own"
+        ))
+    }
+
     /// All functions except [`Custom`](Self::Custom).
     pub const BUILT_IN: [MapFn; 9] = [
         Self::Neg,
@@ -124,7 +136,8 @@ impl MapFn {
         }
     }
 
-    fn specialise(&self, spec: Spec) -> Spec {
+    /// Chooses the function of `elementwise/map_functions`.
+    pub(crate) fn specialise(&self, spec: Spec) -> Spec {
         match self {
             Self::Neg => spec.flag("NEG", true),
             Self::Abs => spec.flag("ABS", true),

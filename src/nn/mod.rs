@@ -13,6 +13,8 @@
 //! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
 //! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
+//! | draw tokens from logits | [`SampleLogits`] |
+//! | drop elements at random while training | [`Dropout`] |
 //! | steps of an optimizer | [`Sgd`], [`Adam`] |
 //! | run or train layers in sequence as one plan | [`Sequential`] |
 //!
@@ -30,6 +32,7 @@ mod binary_cross_entropy;
 mod by_name;
 mod columns;
 mod cross_entropy;
+mod dropout;
 mod layer_norm;
 mod layer_norm_backward;
 mod log_softmax;
@@ -44,6 +47,7 @@ mod rms_norm_backward;
 mod rope;
 mod rows;
 mod rows_backward;
+mod sample_logits;
 mod sequential;
 mod sgd;
 mod softmax;
@@ -59,6 +63,7 @@ pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
 pub use binary_cross_entropy::BinaryCrossEntropy;
 pub use cross_entropy::CrossEntropy;
+pub use dropout::Dropout;
 pub use layer_norm::LayerNorm;
 pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
@@ -70,6 +75,7 @@ pub use pool_backward_weights::Pool2dBackwardWeights;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
 pub use rope::Rope;
+pub use sample_logits::SampleLogits;
 pub use sequential::{Forward, Gradient, Loss, Optimizer, Parameter, Sequential, Train};
 pub use sgd::Sgd;
 pub use softmax::Softmax;
@@ -104,4 +110,6 @@ pub const OPS: &[Operation] = &[
     sgd::INFO,
     adam::INFO,
     mean_pool::INFO,
+    dropout::INFO,
+    sample_logits::INFO,
 ];

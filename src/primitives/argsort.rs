@@ -3,6 +3,7 @@
 use super::sort::RadixSort;
 use crate::array::HostData;
 use crate::element::{DType, Element};
+use crate::elementwise::MapFn;
 use crate::error::Result;
 use crate::program::{
     Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role,
@@ -56,6 +57,7 @@ pub struct Argsort {
     n: usize,
     descending: bool,
     bits: Option<Range<u32>>,
+    function: Option<MapFn>,
     counted: bool,
     variant: String,
 }
@@ -63,7 +65,7 @@ pub struct Argsort {
 impl Argsort {
     /// Finds the order of `n` keys.
     pub fn new(n: usize) -> Self {
-        Self { n, descending: false, bits: None, counted: false, variant: "auto".into() }
+        Self { n, descending: false, bits: None, function: None, counted: false, variant: "auto".into() }
     }
 
     /// Finds the descending order. The default is ascending.
@@ -80,6 +82,13 @@ impl Argsort {
         self
     }
 
+    /// Orders by `function` of the keys: as [`RadixSort::mapped`].
+    #[must_use]
+    pub fn mapped(mut self, function: MapFn) -> Self {
+        self.function = Some(function);
+        self
+    }
+
     counted!(counted, "keys", "Behind as many elements, `indices` may hold anything.");
 
     crate::program::variants!(variant);
@@ -88,6 +97,7 @@ impl Argsort {
         let sort = RadixSort::new(self.n).when(self.descending, RadixSort::descending).variant(&self.variant);
         let sort = sort.when(self.counted, RadixSort::counted);
         let sort = self.bits.iter().fold(sort, |sort, bits| sort.bits(bits.clone()));
+        let sort = self.function.iter().fold(sort, |sort, function| sort.mapped(function.clone()));
         sort.positions(dtype, profile)
     }
 }

@@ -8,6 +8,7 @@ pub(super) use self::bins::Rule;
 pub(super) use self::lowering::BinsParams;
 use crate::array::HostArray;
 use crate::element::{DType, Element};
+use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
@@ -42,7 +43,7 @@ use lowering::HistogramLowering;
 /// [`wide`](Histogram::wide) makes counts of 64 bits, two u32 a bin, the lower first.
 ///
 /// # Types
-/// u8, i8, u32, i32, f32 and f16.
+/// u8, i8, u32, i32, f32 and f16; with [`mapped`](Histogram::mapped) those of the function.
 ///
 /// # Bins
 /// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value, and a value
@@ -76,7 +77,7 @@ use lowering::HistogramLowering;
 ///   for floating input, missing; fewer than two edges; an edge that is NaN or not above the one before; an unknown
 ///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; more bins than fit the workgroup memory of
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; a type that the function of `mapped` does not take; more bins than fit the workgroup memory of
 ///   `privatized`, `coarsened` or `aggregated` (4096 fit every device; bytes always fit); or, on small devices,
 ///   more bins than `partitioned` has buckets for.
 ///
@@ -95,6 +96,7 @@ pub struct Histogram {
     counted: bool,
     wide: bool,
     accumulate: bool,
+    function: Option<MapFn>,
     variant: String,
     packing: Option<(u32, u64, u32, u32)>,
 }
@@ -146,6 +148,7 @@ impl Histogram {
             counted: false,
             wide: false,
             accumulate: false,
+            function: None,
             variant: "auto".into(),
             packing: None,
         }
@@ -166,6 +169,28 @@ impl Histogram {
     }
 
     counted!(counted, "elements", "Elements behind it are not counted.");
+
+    /// Counts `function` of the elements, computed in the same pass; a function of your own is
+    /// [`MapFn::custom`](crate::MapFn::custom).
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, counts) = (gpu.upload(&[-0.9f32, 0.2, 0.8])?, gpu.alloc::<u32>(2)?);
+    /// let plan = Histogram::new(3, 2).range(0.0, 1.0).mapped(MapFn::Abs).plan::<f32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.record(&mut rec, &x, &counts)?;
+    /// rec.submit()?;
+    /// assert_eq!(counts.read()?, [1, 2]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn mapped(mut self, function: MapFn) -> Self {
+        self.function = Some(function);
+        self
+    }
 
     /// Adds to the counts that are there, which the default overwrites.
     ///
@@ -392,6 +417,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             u8: Histogram::new(n, 256).wide();
             u32: Histogram::new(n, 1024).wide().accumulate();
             f32: Histogram::new(n, 1000).range(-1.0, 1.0).counted();
+            f32: Histogram::new(n, 1024).range(0.0, 1.0).mapped(MapFn::Abs);
+            u32: Histogram::new(n, 256).mapped(MapFn::custom("fn map(x: T) -> T { return x & T(255); }"));
         }
     }
     Ok(programs)

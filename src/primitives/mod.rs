@@ -32,6 +32,7 @@ mod adaptive_grid;
 mod adjacent_difference;
 mod argsort;
 mod asum;
+mod categorical;
 mod compact;
 mod dot;
 mod frontier;
@@ -69,12 +70,14 @@ mod segmented_reduce;
 mod segmented_scan;
 mod segmented_sort;
 mod select;
+mod select_columns;
 mod set_difference;
 mod set_intersection;
 mod set_union;
 mod sets;
 mod shuffle;
 mod sort;
+mod split_parts;
 mod state;
 mod top_k;
 mod top_k_rows;
@@ -88,6 +91,8 @@ pub use adaptive_grid::AdaptiveGrid;
 pub use adjacent_difference::AdjacentDifference;
 pub use argsort::Argsort;
 pub use asum::Asum;
+pub use categorical::Categorical;
+pub(crate) use categorical::alias_table;
 pub use compact::Predicate;
 pub use dot::Dot;
 pub use frontier::Frontier;
@@ -124,11 +129,13 @@ pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use segmented_sort::SegmentedSort;
 pub use select::Select;
+pub use select_columns::SelectColumns;
 pub use set_difference::SetDifference;
 pub use set_intersection::SetIntersection;
 pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
 pub use sort::RadixSort;
+pub use split_parts::SplitParts;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 pub use top_k::TopK;
@@ -160,6 +167,8 @@ pub const OPS: &[Operation] = &[
     weighted_histogram::INFO,
     select::INFO,
     partition::INFO,
+    split_parts::INFO,
+    select_columns::INFO,
     unique::INFO,
     unique_by_key::INFO,
     run_length::INFO,
@@ -177,6 +186,7 @@ pub const OPS: &[Operation] = &[
     quadtree::INFO,
     adaptive_grid::INFO,
     random::INFO,
+    categorical::INFO,
     shuffle::INFO,
     gather::INFO,
     scatter::INFO,

@@ -30,6 +30,13 @@ pub enum Distribution {
         /// The standard deviation.
         deviation: f32,
     },
+    /// Log-normal, f32: `exp(mean + deviation z)`. Mean and deviation are those of the logarithm.
+    LogNormal {
+        /// The mean of the logarithm.
+        mean: f32,
+        /// The standard deviation of the logarithm.
+        deviation: f32,
+    },
     /// Exponential, f32: `-mean log(u)`.
     Exponential {
         /// The mean, 1 / rate.
@@ -91,9 +98,9 @@ pub enum Distribution {
 /// `Bits` equals cuRAND's stream in every bit, `Uniform` equals `curand_uniform`. `Bernoulli`, `Integers` and `Poisson`
 /// are the same on every device. `Normal` takes two words for two numbers, as `curand_normal` does: `r sin(a), r
 /// cos(a)` with `r = sqrt(-2 log(u))`. Its error is at most 2^-20 `r`, cuRAND's about 2^-19 `r`, so the two agree
-/// within the sum, and their bits differ. `Exponential` has a relative error of at most 2^-20. `mean`, `deviation` and
-/// the ends of `Between` add one or two roundings. The last three may differ between drivers in the last bits; the same
-/// device gives the same bits in every run.
+/// within the sum, and their bits differ. `LogNormal` is the exponential function of such a number. `Exponential` has a
+/// relative error of at most 2^-20. `mean`, `deviation` and the ends of `Between` add one or two roundings. The last
+/// three may differ between drivers in the last bits; the same device gives the same bits in every run.
 ///
 /// `Integers` draws again where a word would favour some integers (Lemire): another draw enciphers the block of words
 /// once more. After 64 draws the last counts; the bias is below 2^-64.
@@ -199,10 +206,12 @@ impl Random {
 
     /// Checks the distribution and returns the kernel's flag, its parameters and a table.
     fn kind(&self, dtype: DType) -> Result<(&'static str, RandomParams, Vec<u32>)> {
-        use Distribution::{Bernoulli, Between, Bits, Exponential, Integers, Normal, Poisson, Uniform};
+        use Distribution::{
+            Bernoulli, Between, Bits, Exponential, Integers, LogNormal, Normal, Poisson, Uniform,
+        };
         let wrong = |what: String| Err(err!(InvalidArgument, "random: {what}"));
         let types: &[DType] = match self.distribution {
-            Uniform | Between { .. } | Normal { .. } | Exponential { .. } => &[DType::F32],
+            Uniform | Between { .. } | Normal { .. } | LogNormal { .. } | Exponential { .. } => &[DType::F32],
             Bits | Bernoulli { .. } | Poisson { .. } => &[DType::U32],
             Integers { .. } => &[DType::U32, DType::I32],
         };
@@ -229,10 +238,12 @@ impl Random {
                 }
                 plain("BETWEEN", RandomParams { base: low, scale, ..params })
             }
-            Normal { mean, deviation } if mean.is_finite() && (0.0..f32::INFINITY).contains(&deviation) => {
+            Normal { mean, deviation } | LogNormal { mean, deviation }
+                if mean.is_finite() && (0.0..f32::INFINITY).contains(&deviation) =>
+            {
                 plain("NORMAL", RandomParams { base: mean, scale: deviation, ..params })
             }
-            Normal { mean, deviation } => wrong(format!(
+            Normal { mean, deviation } | LogNormal { mean, deviation } => wrong(format!(
                 "mean {mean} and deviation {deviation}; both must be finite, the deviation at least 0"
             )),
             Exponential { mean } if (0.0..f32::INFINITY).contains(&mean) => {
@@ -288,6 +299,11 @@ impl Random {
         let shift = (self.offset % 4) as u32;
         let spec =
             Spec::new().flag(flag, true).flag("SHIFTED", shift > 0).flag("INT64", profile.features.int64);
+        let spec = if matches!(self.distribution, Distribution::LogNormal { .. }) {
+            spec.flag("LOGARITHMS", true)
+        } else {
+            spec
+        };
         let mut part = |first: u64, count: u64, vectors: bool| {
             let kernel = Kernel::of_file("primitives/random", spec.clone().flag("VECTORS", vectors));
             let kernel = program.kernel(kernel);
@@ -360,7 +376,7 @@ pub(super) const INFO: Operation = Operation {
     options: &[
         Setting::number("n", ""),
         Setting::word("kind", || {
-            vec!["uniform", "normal", "exponential", "bernoulli", "integers", "poisson", "bits"]
+            vec!["uniform", "normal", "log-normal", "exponential", "bernoulli", "integers", "poisson", "bits"]
         }),
         Setting::number("seed", "0"),
         Setting::number("offset", "0"),
@@ -385,6 +401,10 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         "normal" => {
             let mean = mean()?.unwrap_or(0.0) as f32;
             Distribution::Normal { mean, deviation: settings.number("deviation")? }
+        }
+        "log-normal" => {
+            let mean = mean()?.unwrap_or(0.0) as f32;
+            Distribution::LogNormal { mean, deviation: settings.number("deviation")? }
         }
         "exponential" => Distribution::Exponential { mean: mean()?.unwrap_or(1.0) as f32 },
         "poisson" => Distribution::Poisson { mean: mean()?.unwrap_or(1.0) },
@@ -418,6 +438,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Distribution::Between { low: -1.0, high: 1.0 },
         Distribution::Normal { mean: 0.0, deviation: 1.0 },
         Distribution::Exponential { mean: 1.0 },
+        Distribution::LogNormal { mean: 0.0, deviation: 1.0 },
     ];
     let integers = [
         Distribution::Bits,
@@ -427,8 +448,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     ];
     let mut programs = Vec::new();
     for offset in [0, 3] {
-        for (float, integer) in floats.into_iter().zip(integers) {
+        for float in floats {
             programs.push(Op::<f32>::lower(&op(float, offset), profile)?);
+        }
+        for integer in integers {
             programs.push(Op::<u32>::lower(&op(integer, offset), profile)?);
         }
     }

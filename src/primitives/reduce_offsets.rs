@@ -8,8 +8,9 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
+    LENGTH, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, counted, kernel_params,
+    launch_for, limited, operands,
 };
 use crate::shape::{elements, index_u32};
 
@@ -37,7 +38,8 @@ use crate::shape::{elements, index_u32};
 /// position `u32::MAX`. `results` must be another wgpu buffer than the others.
 ///
 /// Offsets above `n` count as `n`. A segment whose end is not above its begin is empty, so offsets may decrease, and
-/// segments may overlap.
+/// segments may overlap. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of segments,
+/// at most that of the plan.
 ///
 /// # Types, precision and determinism
 /// Elements of f32, i32 and u32; any associative operator, in order, also over a state, whose elements and results may
@@ -79,6 +81,7 @@ pub struct ReduceOffsets<O = Sum> {
     op: O,
     n: usize,
     segments: usize,
+    counted: bool,
     variant: String,
 }
 
@@ -101,8 +104,14 @@ const VARIANTS: &[Variant] = &[Variant::portable(
 impl<O> ReduceOffsets<O> {
     /// Reduces the segments of `n` elements.
     pub fn new(op: O, n: usize, segments: usize) -> Self {
-        Self { op, n, segments, variant: "auto".into() }
+        Self { op, n, segments, counted: false, variant: "auto".into() }
     }
+
+    counted!(
+        counted,
+        "segments",
+        "Here `n` is the number of segments; results behind as many are not written, and offsets behind them not read."
+    );
 
     crate::program::variants!(choose variant);
 }
@@ -114,6 +123,8 @@ impl ReduceOffsets {
 operands! {
     impl[T: Element, O: Reducer<T>,] ReduceOffsets<O>, T {
         fn record(input: T, offsets: u32, results: O::Output);
+        /// Takes the number of segments from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -131,20 +142,15 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
         }
         let monoid = Monoid::new(&op, T::DTYPE).map_err(|e| e.context(name))?;
         let output = op.output(T::DTYPE).map_err(|e| e.context(name))?;
-        let &Self { n, segments, .. } = self;
+        let &Self { n, segments, counted, .. } = self;
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let offsets = operand("offsets", crate::DType::U32, segments.saturating_add(1), Access::Read);
-        program.operands = vec![
-            operand("input", T::DTYPE, elements(name, "input", &[n, monoid.inputs()])?, Access::Read),
-            offsets,
-            operand(
-                "results",
-                output,
-                elements(name, "results", &[segments, monoid.outputs()])?,
-                Access::Write,
-            ),
-        ];
+        let input = elements(name, "input", &[n, monoid.inputs()])?;
+        program.operands = vec![operand("input", T::DTYPE, input, Access::Read), offsets];
+        program.operands.extend(counted.then(|| operand("length", crate::DType::U32, 1, Access::Read)));
+        let of_each = elements(name, "results", &[segments, monoid.outputs()])?;
+        program.operands.push(operand("results", output, of_each, Access::Write));
         profile.check_bindings(name, &program.operands[..1], "take fewer elements at a time")?;
         profile.check_bindings(name, &program.operands[1..], "take fewer segments at a time")?;
         program.cost = Cost::of(n as f64, &program.operands);
@@ -172,14 +178,24 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
             profile.check_scratch(name, what, listed.size, "take fewer segments at a time")?;
             program.append(fill(head, [0; 2], profile)?, &[listed.resource]);
         }
-        let [input, offsets, results] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let [input, offsets, results] =
+            [0, 1, 2 + usize::from(counted)].map(|i| Binding::operand(i, &program.operands));
+        let length = counted.then(|| Binding::operand(2, &program.operands));
         let spec = monoid.scan_spec().flag("ORDERED", !op.commutes());
         let spec = |step, last| spec.clone().flag(step, true).flag("FINAL", last);
         let kernel = |entry, spec| Kernel::library("primitives/reduce_offsets", entry, spec);
-        let each = kernel("reduce_offsets_segments", spec("SEGMENTS", true).constant("LANES", lanes as u32));
+        let each = kernel(
+            "reduce_offsets_segments",
+            limited(spec("SEGMENTS", true), counted, 5).constant("LANES", lanes as u32),
+        );
         let each = program.kernel(each);
         let grid = Grid::fold((segments as u64).div_ceil(256 / lanes as u64));
-        program.dispatch(each, &params, vec![input, results, offsets, listed], grid);
+        let at = program.dispatches.len();
+        let bindings = [input, results, offsets, listed].into_iter().chain(length).collect();
+        program.dispatch(each, &params, bindings, grid);
+        if let Some(length) = length {
+            launch_for(&mut program, length, &[(at, Covered::new(0, all, 256 / lanes as u32))]);
+        }
         if n <= limit {
             return Ok(program);
         }
@@ -201,7 +217,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
     outputs: &[("results", "(s, each)")],
     types: &WORDS,
-    options: &[Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec())],
+    options: &[Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()), LENGTH],
     make: Some(make),
     variants: ReduceOffsets::variants,
     samples,
@@ -215,13 +231,14 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "input")?;
     let (offsets, segments) = asked_offsets(asked, n)?;
     asked.set("s", &[segments]);
-    let (results, input) = (Role::Result(elements.results(&[segments])), elements.input);
+    let (length, results) = asked.length(1, elements.results(&[segments]))?;
+    let (counted, input) = (length.is_some(), elements.input);
     let (dtype, variant) = (input.dtype(), asked.variant().to_owned());
-    let operands = vec![Role::Given(input), offsets, results];
+    let operands: Vec<_> = [Role::Given(input), offsets].into_iter().chain(length).chain([results]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(OpCall::new::<T>(ReduceOffsets { op, n, segments, variant }, operands))
+        Ok(OpCall::new::<T>(ReduceOffsets { op, n, segments, counted, variant }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
-        let reduce = ReduceOffsets { op, n, segments, variant };
+        let reduce = ReduceOffsets { op, n, segments, counted, variant };
         by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(reduce, operands)))
     }))
 }
@@ -229,6 +246,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     Ok(vec![
         Op::<f32>::lower(&ReduceOffsets::new(Sum, 100_000, 99).variant(variant), profile)?,
+        Op::<f32>::lower(&ReduceOffsets::new(Sum, 100_000, 99).counted().variant(variant), profile)?,
         Op::<i32>::lower(&ReduceOffsets::new(Max, 3, 99).variant(variant), profile)?,
         Op::<u32>::lower(&ReduceOffsets::new(Min, 1000, 9).variant(variant), profile)?,
         Op::<f32>::lower(&ReduceOffsets::new(ArgMin, 10_000, 900).variant(variant), profile)?,

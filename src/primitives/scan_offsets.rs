@@ -8,8 +8,9 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, by_type, deterministic, kernel_params, operands,
+    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, counted, deterministic,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -36,7 +37,9 @@ use half::f16;
 /// # Shapes
 /// `input` and `output` have `n` elements, `offsets` (u32) has one more than there are segments. Segments may be empty
 /// or as long as `n`, and `n` may be 0. Each offset below `n` begins a segment, in any order; others are
-/// skipped, and element 0 always begins one. `output` must be another wgpu buffer than the others.
+/// skipped, and element 0 always begins one. With [`counted`](Self::counted) an operand `length` of one u32 holds the
+/// number of elements, at most `n`; where the number of segments is counted, too, set the offsets behind them to `n`.
+/// `output` must be another wgpu buffer than the others.
 ///
 /// # Types, precision and determinism
 /// As [`SegmentedScan`](crate::SegmentedScan).
@@ -77,6 +80,8 @@ impl<O> ScanOffsets<O> {
         self.form.exclusive = true;
         self
     }
+
+    counted!(form.counted, "elements", "Behind as many elements, `output` may hold anything.");
 
     crate::program::variants!(choose form.variant);
 
@@ -135,6 +140,8 @@ pub(super) fn mark_heads(program: &mut Program, n: usize, profile: &DeviceProfil
 operands! {
     impl[T: Element, O: Reducer<T, Output = T>,] ScanOffsets<O>, T {
         fn record(input: T, offsets: u32, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -147,12 +154,14 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ScanOffsets<O> {
         let scan = job.scan(n, form, profile)?;
         let mut program = Program::new(INFO.name, scan.decision.clone());
         (program.cost, program.determinism) = (scan.cost, scan.determinism);
-        let [input, _, output] = [0, 1, 2].map(|i| scan.operands[i].clone());
-        program.operands = vec![input, job.offsets(), output];
+        // The scan has the heads in the place of the offsets, then the length if it is counted.
+        program.operands = scan.operands.clone();
+        program.operands[1] = job.offsets();
         if n > 0 {
             let heads = job.heads(&mut program, profile)?;
-            let [input, output] = [0, 2].map(|i| Binding::operand(i, &program.operands).resource);
-            program.append(scan, &[input, heads.resource, output]);
+            let mut operands: Vec<_> = (0..program.operands.len()).map(Resource::Operand).collect();
+            operands[1] = heads.resource;
+            program.append(scan, &operands);
         }
         Ok(program)
     }
@@ -164,7 +173,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
     outputs: &[("output", "(n, each)")],
     types: &DTYPES,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: ScanOffsets::variants,
     samples,
@@ -177,9 +186,10 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "input")?;
     let (offsets, segments) = asked_offsets(asked, n)?;
-    let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
-    let (dtype, form) = (input.dtype(), ScanForm::of(asked));
-    let operands = vec![Role::Given(input), offsets, output];
+    let (length, output) = asked.length(1, elements.results(&[n]))?;
+    let (input, form) = (elements.input, ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
+    let dtype = input.dtype();
+    let operands: Vec<_> = [Role::Given(input), offsets].into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
         Ok(OpCall::new::<T>(ScanOffsets { op, n, segments, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
@@ -194,5 +204,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f16>::lower(&ScanOffsets::new(Max, 3, 99).variant(variant).exclusive(), profile)?,
         Op::<f32>::lower(&ScanOffsets::new(Affine::recurrence(), 1000, 9).variant(variant), profile)?,
         Op::<i32>::lower(&ScanOffsets::new(Min, 1000, 9).variant(variant), profile)?,
+        Op::<f32>::lower(&ScanOffsets::new(Sum, 100_000, 99).variant(variant).counted(), profile)?,
     ])
 }

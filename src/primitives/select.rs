@@ -117,7 +117,7 @@ impl Select {
 }
 
 impl Select {
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let compaction = Compaction {
             op: "select",
             scatter: "primitives/select",

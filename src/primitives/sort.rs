@@ -6,8 +6,10 @@ mod policy;
 
 use self::lowering::SortLowering;
 use super::gather::rows_of;
+use super::split_parts::PartKeys;
 use crate::array::HostData;
 use crate::element::{DType, Element};
+use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
@@ -69,7 +71,8 @@ use std::ops::Range;
 /// processors.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, a variant that the device cannot run, or
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, or that the function of
+///   [`mapped`](Self::mapped) does not take, a variant that the device cannot run, or
 ///   values of several words in place.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an
 ///   unknown variant.
@@ -85,6 +88,9 @@ pub struct RadixSort {
     n: usize,
     descending: bool,
     bits: Option<Range<u32>>,
+    function: Option<MapFn>,
+    /// Keys are the parts that elements belong to.
+    keys: Option<PartKeys>,
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
@@ -106,6 +112,8 @@ impl RadixSort {
             n,
             descending: false,
             bits: None,
+            function: None,
+            keys: None,
             variant: "auto".into(),
             tile: None,
             leave_out: 0,
@@ -185,6 +193,32 @@ impl RadixSort {
         self
     }
 
+    /// Sorts `function` of the keys, computed as the first pass reads them: `keys_out` are the results in order. Plans
+    /// in place overwrite the keys with them. A function of your own is [`MapFn::custom`](crate::MapFn::custom). Keys
+    /// are f32, f16, i32 or u32, as the function takes.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// // Distances from 3, and what they belong to.
+    /// let (x, who) = (gpu.upload(&[1u32, 9, 4])?, gpu.upload(&[0u32, 1, 2])?);
+    /// let distance = MapFn::custom("fn map(x: T) -> T { return max(x, 3u) - min(x, 3u); }");
+    /// let (near, order) = (gpu.alloc::<u32>(3)?, gpu.alloc::<u32>(3)?);
+    /// let plan = RadixSort::new(3).mapped(distance).with_values().plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.with_values(&who, &order).record(&mut rec, &x, &near)?;
+    /// rec.submit()?;
+    /// assert_eq!((near.read()?, order.read()?), (vec![1, 2, 6], vec![2, 0, 1]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn mapped(mut self, function: MapFn) -> Self {
+        self.function = Some(function);
+        self
+    }
+
     crate::program::variants!(variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
@@ -197,6 +231,12 @@ impl RadixSort {
     }
 
     super::lookback::leave_out_posts!(leave_out);
+
+    /// Sorts by the parts that elements belong to.
+    pub(super) fn keyed(mut self, keys: PartKeys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
 
     /// Lowers the sort of keys of this type.
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -365,6 +405,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     programs.push(Op::<f16>::lower(&keys().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().with_values().in_place().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().leave_out_posts(2), profile)?);
+    let square = || MapFn::custom("fn map(x: T) -> T { return x * x; }");
+    programs.push(Op::<u32>::lower(&keys().mapped(square()).leave_out_posts(2), profile)?);
+    programs.push(Op::<f32>::lower(&keys().mapped(MapFn::Abs).with_values(), profile)?);
+    programs.push(Op::<f16>::lower(&keys().mapped(MapFn::Neg), profile)?);
     // Subgroups above 32 lanes, as some GPUs have.
     let large = DeviceProfile { subgroup_sizes: (32, 64), ..profile.clone() };
     programs.push(Op::<u32>::lower(&keys(), &large)?);

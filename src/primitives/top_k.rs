@@ -1,14 +1,16 @@
 //! The k largest or smallest elements, with their positions.
 
+mod convert;
 mod lowering;
 
-use super::WORDS;
-use crate::element::Element;
+use super::DTYPES;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
     Setting, Variant, When, by_type, counted, operands,
 };
+use half::f16;
 use lowering::TopKLowering;
 pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 
@@ -36,7 +38,7 @@ pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 /// number of elements, at most `n`.
 ///
 /// # Types and order
-/// f32, i32 and u32; largest first, or [`smallest`](TopK::smallest) first. The order is that of
+/// f32, f16, i32, u32 and u64; largest first, or [`smallest`](TopK::smallest) first. The order is that of
 /// [`RadixSort`](crate::RadixSort): -inf ... -0, +0 ... +inf. NaN is the worst either way, so NaN appears only if
 /// there are fewer than `k` numbers. Of equal elements, and of NaNs, the one with the lower index comes first.
 ///
@@ -65,7 +67,7 @@ pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 /// find the best of each chunk, the k best chunks, and the k best of their elements. For k up to 1024 one workgroup
 /// does all but the first step (`shaders/primitives/top_k_finish.wgsl`). For more, a radix select finds the k-th
 /// best, everything at least as good is collected in order of position, and a stable sort puts it in order. `radix`
-/// does that with all elements.
+/// does that with all elements. f16 is compared as f32; u64 only by `sort`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopK {
     n: usize,
@@ -124,7 +126,11 @@ operands! {
 }
 
 crate::program::lowers! {
-    impl[T: Element] TopK as [T], |op, dtype, profile| TopKLowering::new(op, dtype, profile)?.run::<T>(op)
+    impl[T: Element] TopK as [T], |op, dtype, profile| match dtype {
+        DType::F16 => op.lower_halves(profile),
+        DType::U64 => op.lower_words(profile),
+        _ => TopKLowering::new(op, dtype, profile)?.run::<T>(op),
+    }
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -132,7 +138,7 @@ pub(super) const INFO: Operation = Operation {
     about: "the k largest elements in order, and where they stood",
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("values", "(k)"), ("indices", "u32 (k)")],
-    types: &WORDS,
+    types: &DTYPES,
     options: &[Setting::number("k", ""), Setting::flag("smallest"), LENGTH, Setting::number("chunk", "")],
     domains: &[("input", Domain::Runs)],
     make: Some(make),
@@ -156,7 +162,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let dtype = input.dtype();
     let inputs = [Role::Given(input)].into_iter().chain(length);
     let operands = inputs.chain([output.clone(), output]).collect();
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -174,6 +180,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f32>::lower(&top.clone().when(i % 2 == 0, |op| op.smallest()), profile)?);
         programs.push(Op::<f32>::lower(&top.clone().counted(), profile)?);
         programs.push(Op::<i32>::lower(&top, profile)?);
+        programs.push(Op::<f16>::lower(&top, profile)?);
+        if variant == "sort" {
+            programs.push(Op::<u64>::lower(&top.clone().counted(), profile)?);
+        }
         programs.push(Op::<u32>::lower(&top.clone().smallest(), profile)?);
         if chunks {
             for chunk in [128, 4096] {

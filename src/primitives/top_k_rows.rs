@@ -1,8 +1,9 @@
 //! The k largest or smallest elements of each row, with their positions.
 
-use super::WORDS;
+use super::DTYPES;
 use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
+use crate::elementwise::{Broadcast, Transform, TransformFn};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
@@ -11,6 +12,7 @@ use crate::program::{
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
+use half::f16;
 
 /// Finds the `k` largest (or smallest) elements of each row, in order: `values[r, i]` is the `i`-th largest element of
 /// row `r`, and `indices[r, i]` its position in the row.
@@ -35,12 +37,13 @@ use crate::shape::{elements, index_u32};
 /// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
 ///
 /// # Types and order
-/// f32, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;
+/// f32, f16, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;
 /// NaN is the worst either way, and -0 is below +0. Of equal elements, and of NaNs, the one with the lower index comes
 /// first.
 ///
 /// # Precision and determinism
-/// Elements are moved, never computed with: NaN keeps its bits. The same input gives the same bits on every device.
+/// Elements are moved, never computed with: NaN keeps its bits. f16 is compared as f32. The same input gives the same
+/// bits on every device.
 ///
 /// # Cost
 /// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
@@ -160,6 +163,9 @@ impl TopKRows {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, k, .. } = *self;
+        if dtype == DType::F16 {
+            return self.lower_halves(profile);
+        }
         if k == 0 || k > n {
             return Err(err!(InvalidArgument, "top-k-rows: k is {k} and n is {n}; k must be from 1 to n"));
         }
@@ -189,6 +195,36 @@ impl TopKRows {
             profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
             self.sort(&mut program, dtype, profile)?;
         }
+        Ok(program)
+    }
+
+    /// Finds the best of f16 among the same numbers as f32, and copies the elements.
+    fn lower_halves(&self, profile: &DeviceProfile) -> Result<Program> {
+        let top = self.lower_as(DType::F32, profile)?;
+        let mut program = Program::new(INFO.name, top.decision.clone());
+        program.operands = top.operands.clone();
+        (program.operands[0].dtype, program.operands[1].dtype) = (DType::F16, DType::F16);
+        profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
+        program.cost = Cost::of(top.cost.flop, &program.operands);
+        let (len, best) = (program.operands[0].len, program.operands[1].len);
+        if best == 0 {
+            return Ok(program);
+        }
+        let [widened, found] = [len, best].map(|len| program.scratch(4 * len as u64).resource);
+        let [input, values, indices] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let convert = Transform::new([1, len], TransformFn::Convert).input(DType::F16, Broadcast::Each);
+        let convert = Op::<f32>::lower(&convert, profile).map_err(|e| e.context(INFO.name))?;
+        program.append(convert, &[input.resource, widened]);
+        program.append(top, &[widened, found, indices.resource]);
+        let copy = program.kernel(Kernel::of_file("primitives/top_k_rows_halves", Spec::new()));
+        let count = index_u32(INFO.name, "rows x k", best)?;
+        let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count };
+        program.dispatch(
+            copy,
+            &params,
+            vec![input, indices, values],
+            Grid::fold(u64::from(count).div_ceil(512)),
+        );
         Ok(program)
     }
 
@@ -257,14 +293,14 @@ operands! {
     }
 }
 
-lowered_as!(TopKRows: f32, i32, u32);
+lowered_as!(TopKRows: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "top-k-rows",
     about: "the k largest elements of each row in order, and where they stood in the row",
     inputs: &[Input::new("input", "(rows, n)")],
     outputs: &[("values", "(rows, k)"), ("indices", "u32 (rows, k)")],
-    types: &WORDS,
+    types: &DTYPES,
     options: &[Setting::number("k", ""), Setting::flag("smallest")],
     domains: &[("input", Domain::Runs)],
     make: Some(make),
@@ -288,7 +324,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let op = op.variant(asked.variant());
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![rows, k]), Role::Result(vec![rows, k])];
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -297,6 +333,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op(5, 3000, 10).lower_as(DType::F32, profile)?,
         op(3, 1001, 200).smallest().lower_as(DType::I32, profile)?,
         op(2, 600, 500).lower_as(DType::U32, profile)?,
+        op(2, 600, 50).lower_as(DType::F16, profile)?,
     ])
 }
 

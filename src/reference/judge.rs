@@ -190,16 +190,16 @@ macro_rules! judges {
 }
 #[rustfmt::skip]
 judges! {
-    axpy map zip;
+    axpy map zip transform;
     "primitives":
         reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier
-        nth_element quantile shuffle scan_offsets reduce_offsets quadtree adaptive_grid random
+        nth_element quantile shuffle categorical split_parts select_columns scan_offsets reduce_offsets quadtree adaptive_grid random
         gather scatter lower_bound upper_bound dot nrm2 asum iamax
         adjacent_difference reverse rotate
         merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
-        gemm gemm_batched gemm_grouped gemv transpose permute_axes ger trsm trmm syrk syr2k symm caxpy cdot cgemv cgemm;
+        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger trsm trmm syrk syr2k symm caxpy cdot cgemv cgemm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":
@@ -213,7 +213,7 @@ judges! {
         softmax log_softmax layer_norm rms_norm rope pool pool_backward pool_backward_weights batch_norm
         mean_pool cross_entropy squared_error activation_backward
         bias_backward binary_cross_entropy softmax_backward log_softmax_backward layer_norm_backward
-        rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
+        rms_norm_backward batch_norm_train batch_norm_backward sgd adam dropout sample_logits;
     "attention":
         attention attention_backward kv_append;
 }

@@ -34,6 +34,8 @@ mod binary_cross_entropy;
 mod blur;
 #[cfg(feature = "quantize")]
 mod cast;
+#[cfg(feature = "primitives")]
+mod categorical;
 #[cfg(feature = "dense")]
 mod caxpy;
 #[cfg(feature = "dense")]
@@ -42,6 +44,8 @@ mod cdot;
 mod cgemm;
 #[cfg(feature = "dense")]
 mod cgemv;
+#[cfg(feature = "dense")]
+mod concatenate;
 #[cfg(feature = "sparse")]
 mod conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -58,6 +62,8 @@ mod cross_entropy;
 mod dequantize;
 #[cfg(feature = "primitives")]
 mod dot;
+#[cfg(feature = "nn")]
+mod dropout;
 #[cfg(feature = "image")]
 mod equalize;
 #[cfg(feature = "conv")]
@@ -123,6 +129,8 @@ mod nrm2;
 #[cfg(feature = "primitives")]
 mod nth_element;
 mod number;
+#[cfg(feature = "dense")]
+mod pad_axes;
 #[cfg(feature = "primitives")]
 mod partition;
 #[cfg(feature = "dense")]
@@ -161,6 +169,8 @@ mod rope;
 mod rotate;
 #[cfg(feature = "primitives")]
 mod run_length;
+#[cfg(feature = "nn")]
+mod sample_logits;
 #[cfg(feature = "primitives")]
 mod scan;
 #[cfg(feature = "primitives")]
@@ -177,6 +187,8 @@ mod segmented_scan;
 mod segmented_sort;
 #[cfg(feature = "primitives")]
 mod select;
+#[cfg(feature = "primitives")]
+mod select_columns;
 #[cfg(feature = "primitives")]
 mod set_difference;
 #[cfg(feature = "primitives")]
@@ -199,6 +211,8 @@ mod sort;
 mod spconvert;
 #[cfg(feature = "sparse")]
 mod spinsert;
+#[cfg(feature = "primitives")]
+mod split_parts;
 #[cfg(feature = "sparse")]
 mod spmm;
 #[cfg(feature = "sparse")]
@@ -207,6 +221,8 @@ mod spmv;
 mod squared_error;
 #[cfg(feature = "primitives")]
 mod states;
+#[cfg(feature = "dense")]
+mod strided_copy;
 #[cfg(feature = "dense")]
 mod symm;
 #[cfg(feature = "dense")]
@@ -217,6 +233,7 @@ mod syrk;
 mod top_k;
 #[cfg(feature = "primitives")]
 mod top_k_rows;
+mod transform;
 #[cfg(feature = "dense")]
 mod transpose;
 #[cfg(feature = "dense")]
@@ -269,6 +286,8 @@ pub use binary_cross_entropy::{binary_cross_entropy, binary_cross_entropy_bound}
 pub use blur::{blur, blur_bound};
 #[cfg(feature = "quantize")]
 pub use cast::cast;
+#[cfg(feature = "primitives")]
+pub use categorical::categorical;
 #[cfg(feature = "dense")]
 pub use caxpy::{caxpy, caxpy_bound};
 #[cfg(feature = "dense")]
@@ -277,6 +296,8 @@ pub use cdot::{cdot, cdot_bound};
 pub use cgemm::{cgemm, cgemm_bound};
 #[cfg(feature = "dense")]
 pub use cgemv::{cgemv, cgemv_bound};
+#[cfg(feature = "dense")]
+pub use concatenate::concatenate;
 #[cfg(feature = "sparse")]
 pub use conjugate_gradient::conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -295,6 +316,8 @@ pub use cross_entropy::{cross_entropy, cross_entropy_bound};
 pub use dequantize::{code_value, dequantize, dequantize_bound};
 #[cfg(feature = "primitives")]
 pub use dot::{dot, dot_bound};
+#[cfg(feature = "nn")]
+pub use dropout::{dropout, dropout_bound};
 #[cfg(feature = "image")]
 pub use equalize::{equalize, equalize_bound};
 #[cfg(feature = "conv")]
@@ -360,6 +383,8 @@ pub use nrm2::{nrm2, nrm2_bound};
 #[cfg(feature = "primitives")]
 pub use nth_element::nth_element;
 pub use number::Number;
+#[cfg(feature = "dense")]
+pub use pad_axes::pad_axes;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
 #[cfg(feature = "dense")]
@@ -398,6 +423,8 @@ pub use rope::{rope, rope_bound};
 pub use rotate::rotate;
 #[cfg(feature = "primitives")]
 pub use run_length::run_length;
+#[cfg(feature = "nn")]
+pub use sample_logits::sample_logits;
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
 #[cfg(feature = "primitives")]
@@ -436,12 +463,16 @@ pub use sort::sort_positions;
 pub use spconvert::spconvert;
 #[cfg(feature = "sparse")]
 pub use spinsert::spinsert;
+#[cfg(feature = "primitives")]
+pub use split_parts::split_parts;
 #[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
 #[cfg(feature = "sparse")]
 pub use spmv::{spmv, spmv_bound};
 #[cfg(feature = "nn")]
 pub use squared_error::{squared_error, squared_error_bound};
+#[cfg(feature = "dense")]
+pub use strided_copy::strided_copy;
 #[cfg(feature = "dense")]
 pub use symm::{symm, symm_bound};
 #[cfg(feature = "dense")]
@@ -452,6 +483,7 @@ pub use syrk::{syrk, syrk_bound};
 pub use top_k::top_k;
 #[cfg(feature = "primitives")]
 pub use top_k_rows::top_k_rows;
+pub use transform::{transform, transform_bound};
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
 #[cfg(feature = "dense")]

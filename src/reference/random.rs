@@ -96,6 +96,15 @@ pub fn random_floats(op: &Random) -> (Vec<f64>, Option<Vec<f64>>) {
             let z = r * if i.is_multiple_of(2) { angle.sin() } else { angle.cos() };
             (mean + z, function * r + rounding * (mean.abs() + r) + tiny)
         }
+        Distribution::LogNormal { mean, deviation } => {
+            let (x, y) = (word(i & !1), word(i | 1));
+            let angle = (f64::from(y) + 0.5) * 2f64.powi(-32) * std::f64::consts::TAU;
+            let (mean, r) = (f64::from(mean), f64::from(deviation) * (-2.0 * uniform(x).ln()).sqrt());
+            let z = mean + r * if i.is_multiple_of(2) { angle.sin() } else { angle.cos() };
+            // The error of the logarithm, then that of exp.
+            let error = function * r + rounding * (mean.abs() + r) + tiny;
+            (z.exp(), z.exp() * (error.exp_m1() + rounding * (3.0 + 2.0 * z.abs())) + tiny)
+        }
         _ => (uniform(word(i)), 0.0),
     };
     let (numbers, bounds): (Vec<_>, Vec<_>) = (0..op.len()).map(number).unzip();

@@ -1,6 +1,6 @@
 //! Each segment between offsets combined.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape};
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, there};
 use super::states::numbers_of;
 use super::{Number, reduce, reduce_bound, scan};
 use crate::element::{DType, Element};
@@ -10,6 +10,8 @@ use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, offsets) = (operator(call)?, input::<u32>(call, 1)?);
+    let segments = there(call, offsets.len().saturating_sub(1))?;
+    let offsets = &offsets[..offsets.len().min(segments + 1)];
     by_input!(call, 0, [f32, i32, u32], T => {
         let x = input::<T>(call, 0)?;
         let want = reduce_offsets(&op, x, offsets).ok_or_else(|| no_twin(&op))?;

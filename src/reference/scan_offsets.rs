@@ -1,6 +1,6 @@
 //! Prefixes of each segment between offsets.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::judge::{Wanted, by_input, front_of, input, no_twin, operator, output_shape, settings};
 use super::{Number, segmented_scan, segmented_scan_bound};
 use crate::element::Element;
 use crate::error::Result;
@@ -14,7 +14,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let n = shape.first().copied().unwrap_or(0);
     let heads = heads_at(n, input::<u32>(call, 1)?);
     by_input!(call, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(call, 0)?;
+        let x = front_of::<T>(call, 0, n)?;
         let want = segmented_scan(&op, exclusive, x, &heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_scan_bound(&op, exclusive, x, &heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])

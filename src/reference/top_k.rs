@@ -5,10 +5,11 @@ use super::sort_positions;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::OpCall;
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
-    by_input!(call, 0, [f32, i32, u32], T => {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;
         let x = &x[..there(call, x.len())?];
         let places = top_k(x, k, smallest);

@@ -5,11 +5,12 @@ use super::top_k;
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::OpCall;
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
     let (shape, n) = (output_shape(call, 0), call.inputs().next().map_or(1, |x| x.shape()[1]));
-    by_input!(call, 0, [f32, i32, u32], T => {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
         let (values, indices) = top_k_rows(input::<T>(call, 0)?, n, k, smallest);
         Ok(vec![Wanted::exact(&shape, values)?, Wanted::exact(&shape, indices)?])
     })

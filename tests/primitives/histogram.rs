@@ -380,3 +380,38 @@ fn one_line_calls_match_known_counts() {
     let too_many = gpu.histogram(&x, (1 << 20) + 1, 0.0, 1.0).unwrap_err();
     assert_eq!(too_many.kind(), ErrorKind::TooLarge);
 }
+
+/// A function of the elements in the same pass, built in and the caller's, in every variant.
+#[test]
+fn mapped_elements_match_the_reference() {
+    let mut random = Random::new(11);
+    let x: Vec<f32> = random.elements(5001);
+    let words: Vec<u32> = random.elements(5001);
+    let fraction = MapFn::custom("fn map(x: T) -> T { return x - floor(x); }");
+    for device in devices() {
+        let abs: Vec<f32> = x.iter().map(|x| x.abs()).collect();
+        let parts: Vec<f32> = x.iter().map(|x| x - x.floor()).collect();
+        let low: Vec<u32> = words.iter().map(|x| x % 100).collect();
+        for variant in some_names(device) {
+            let run_mapped = |desc: &Histogram, function: &MapFn, want: &[f32]| {
+                let got = run(&device.gpu, &desc.clone().mapped(function.clone()).variant(variant), &x);
+                assert_eq!(
+                    got.unwrap(),
+                    reference::histogram(desc, want).unwrap(),
+                    "{} {variant}",
+                    device.label
+                );
+            };
+            let range = Histogram::new(5001, 64).range(0.0, 1.0);
+            run_mapped(&range, &MapFn::Abs, &abs);
+            run_mapped(&range, &fraction, &parts);
+            run_mapped(&Histogram::with_edges(5001, [0.0, 0.25, 0.375, 1.0]), &MapFn::Abs, &abs);
+            let by_value = Histogram::new(5001, 70);
+            let modulo = MapFn::custom("fn map(x: T) -> T { return x % 100u; }");
+            let got = run(&device.gpu, &by_value.clone().mapped(modulo).variant(variant), &words).unwrap();
+            assert_eq!(got, reference::histogram(&by_value, &low).unwrap(), "{} {variant}", device.label);
+        }
+        let kind = |desc: Histogram| Op::<u32>::lower(&desc, &DeviceProfile::mesa()).unwrap_err().kind();
+        assert_eq!(kind(Histogram::new(9, 4).mapped(MapFn::Exp)), ErrorKind::Unsupported);
+    }
+}

@@ -58,13 +58,14 @@ fn integers_equal_the_reference_at_every_place_in_a_stream() {
 
 #[test]
 fn floats_are_within_their_bounds_and_uniform_numbers_equal() {
-    use Distribution::{Between, Exponential, Normal, Uniform};
+    use Distribution::{Between, Exponential, LogNormal, Normal, Uniform};
     let all = [
         Uniform,
         Between { low: -3.0, high: 5.0 },
         Normal { mean: 0.0, deviation: 1.0 },
         Normal { mean: 1000.0, deviation: 0.0 },
         Exponential { mean: 2.0 },
+        LogNormal { mean: -0.5, deviation: 1.5 },
     ];
     for device in devices() {
         for place in PLACES {

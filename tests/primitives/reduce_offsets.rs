@@ -5,7 +5,7 @@ use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::primitives::Reducer;
+use tilework::primitives::{Operator, Reducer};
 use tilework::reference::{Number, reduce_offsets, reduce_offsets_bound, scan_offsets, scan_offsets_bound};
 
 #[track_caller]
@@ -89,6 +89,69 @@ fn segments_between_offsets_match_the_reference() {
         }
         check_reduce::<f32, _>(device, Min, &[], &[0, 0, 3]);
         check_scan::<f32, _>(device, &Sum, &[], &[0, 0], false);
+    }
+}
+
+/// One offset and so no segment: no results, and elements that are one run.
+#[test]
+fn zero_segments_give_no_results() {
+    for device in devices() {
+        let x: Vec<u32> = Random::new(4).elements(300);
+        for offsets in [&[0][..], &[70], &[u32::MAX]] {
+            check_reduce(device, Sum, &x, offsets);
+            check_scan(device, &Sum, &x, offsets, false);
+        }
+        check_reduce::<f32, _>(device, Min, &[], &[0]);
+        let gpu = &device.gpu;
+        let (keys, at, sorted) =
+            (gpu.upload(&x).unwrap(), gpu.upload(&[0u32]).unwrap(), gpu.alloc::<u32>(300).unwrap());
+        let mut rec = gpu.recorder();
+        SegmentedSort::new(300, 0).plan::<u32>(gpu).unwrap().record(&mut rec, &keys, &at, &sorted).unwrap();
+        rec.submit().unwrap();
+        let mut want = x.clone();
+        want.sort_unstable();
+        assert_eq!(sorted.read().unwrap(), want, "{}", device.label);
+    }
+}
+
+/// As many segments, or elements, as the device counts: none, some, all, and more than there are.
+#[test]
+fn counted_segments_and_elements_match_the_reference() {
+    let n = 5001;
+    let x: Vec<u32> = Random::new(8).elements(n);
+    let offsets: Vec<u32> = (0..=100).map(|i| i * i / 2).collect();
+    for device in devices() {
+        let gpu = &device.gpu;
+        let (input, at) = (gpu.upload(&x).unwrap(), gpu.upload(&offsets).unwrap());
+        for length in [0, 1, 37, 100, 101, u32::MAX] {
+            let held = gpu.upload(&[length]).unwrap();
+            let results = gpu.upload(&[77u32; 100]).unwrap();
+            let plan = ReduceOffsets::new(Sum, n, 100).counted().plan::<u32>(gpu).unwrap();
+            let mut rec = gpu.recorder();
+            plan.with_length(&held).record(&mut rec, &input, &at, &results).unwrap();
+            rec.submit().unwrap();
+            let there = 100.min(length as usize);
+            let want = reduce_offsets(&Operator::Sum, &x, &offsets[..=there]).unwrap();
+            let want: Vec<u32> = want.iter().map(|x| *x as u32).chain(vec![77; 100 - there]).collect();
+            assert_eq!(results.read().unwrap(), want, "{}: {length} segments", device.label);
+            let there = n.min(50 * length as usize);
+            let held = gpu.upload(&[length.saturating_mul(50)]).unwrap();
+            for variant in ScanOffsets::variants() {
+                let scan = ScanOffsets::new(Sum, n, 100).variant(variant.name).counted();
+                let plan = match scan.plan::<u32>(gpu) {
+                    Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                    plan => plan.unwrap(),
+                };
+                let output = gpu.alloc::<u32>(n).unwrap();
+                let mut rec = gpu.recorder();
+                plan.with_length(&held).record(&mut rec, &input, &at, &output).unwrap();
+                rec.submit().unwrap();
+                let want = scan_offsets(&Operator::Sum, false, &x[..there], &offsets).unwrap();
+                let want: Vec<u32> = want.iter().map(|x| *x as u32).collect();
+                let got = output.read().unwrap();
+                assert_eq!(got[..there], want, "{}: {} {there} elements", device.label, variant.name);
+            }
+        }
     }
 }
 

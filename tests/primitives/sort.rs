@@ -524,3 +524,62 @@ fn wide_values_move_with_their_keys() {
         ErrorKind::InvalidArgument
     );
 }
+
+/// A function of the keys in the first pass, built in and the caller's, in every variant and form.
+#[test]
+fn mapped_keys_sort_by_the_function() {
+    let mut random = Random::new(12);
+    let keys: Vec<u32> = random.elements(5003);
+    let floats: Vec<f32> = random.elements(3001);
+    let halves: Vec<half::f16> = random.elements(1001);
+    let positions: Vec<u32> = (0..5003).collect();
+    let scramble = MapFn::custom("fn map(x: T) -> T { return (x * 2654435761u) >> 7u; }");
+    for device in devices() {
+        let gpu = &device.gpu;
+        for variant in variants() {
+            for leave_out in [0, 2] {
+                let mapped: Vec<u32> = keys.iter().map(|x| x.wrapping_mul(2654435761) >> 7).collect();
+                let want = sort_positions(&mapped, false, 0..32);
+                let sort = RadixSort::new(keys.len()).mapped(scramble.clone()).with_values().variant(variant);
+                let sort = if leave_out > 0 { sort.leave_out_posts(leave_out) } else { sort };
+                let (input, values) = (gpu.upload(&keys).unwrap(), gpu.upload(&positions).unwrap());
+                let (out, values_out) =
+                    (gpu.alloc::<u32>(keys.len()).unwrap(), gpu.alloc(keys.len()).unwrap());
+                let mut rec = gpu.recorder();
+                let plan = sort.plan::<u32>(gpu).unwrap();
+                plan.with_values(&values, &values_out).record(&mut rec, &input, &out).unwrap();
+                rec.submit().unwrap();
+                same("keys", &out.read().unwrap(), &want.iter().map(|i| mapped[*i]).collect::<Vec<_>>());
+                same(
+                    "values",
+                    &values_out.read().unwrap(),
+                    &want.iter().map(|i| *i as u32).collect::<Vec<_>>(),
+                );
+            }
+            // In place, floats; and the order alone.
+            let size: Vec<f32> = floats.iter().map(|x| x.abs()).collect();
+            let want = sort_positions(&size, true, 0..32);
+            let sort =
+                RadixSort::new(floats.len()).mapped(MapFn::Abs).descending().in_place().variant(variant);
+            let x = gpu.upload(&floats).unwrap();
+            let order = gpu.alloc::<u32>(floats.len()).unwrap();
+            let argsort = Argsort::new(floats.len()).mapped(MapFn::Abs).descending().variant(variant);
+            let mut rec = gpu.recorder();
+            argsort.plan::<f32>(gpu).unwrap().record(&mut rec, &x, &order).unwrap();
+            sort.plan::<f32>(gpu).unwrap().record_in_place(&mut rec, &x).unwrap();
+            rec.submit().unwrap();
+            same("in place", &x.read().unwrap(), &want.iter().map(|i| size[*i]).collect::<Vec<_>>());
+            same("order", &order.read().unwrap(), &want.iter().map(|i| *i as u32).collect::<Vec<_>>());
+            let sort = RadixSort::new(halves.len()).mapped(MapFn::Neg).variant(variant);
+            let (x, out) = (gpu.upload(&halves).unwrap(), gpu.alloc::<half::f16>(halves.len()).unwrap());
+            let mut rec = gpu.recorder();
+            sort.plan::<half::f16>(gpu).unwrap().record(&mut rec, &x, &out).unwrap();
+            rec.submit().unwrap();
+            let negative: Vec<_> = halves.iter().map(|x| -*x).collect();
+            let want = sort_positions(&negative, false, 0..16);
+            same("halves", &out.read().unwrap(), &want.iter().map(|i| negative[*i]).collect::<Vec<_>>());
+        }
+    }
+    let kind = |sort: RadixSort| Op::<u32>::lower(&sort, &DeviceProfile::mesa()).unwrap_err().kind();
+    assert_eq!(kind(RadixSort::new(9).mapped(MapFn::Exp)), ErrorKind::Unsupported);
+}

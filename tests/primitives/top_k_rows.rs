@@ -56,6 +56,8 @@ fn the_best_of_rows_match_the_reference() {
             check(device, op(3, 1200, 100), &random.elements::<i32>(3600), [1200, 100], true);
             let few: Vec<u32> = random.elements::<u32>(5000).iter().map(|x| x % 7).collect();
             check(device, op(2, 2500, 300), &few, [2500, 300], false);
+            check(device, op(7, 301, 21), &random.any::<half::f16>(7 * 301), [301, 21], true);
+            check(device, op(3, 1200, 100), &random.any::<half::f16>(3600), [1200, 100], false);
         }
     }
 }

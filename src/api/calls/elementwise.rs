@@ -1,9 +1,10 @@
 //! Element-wise functions.
 
 use crate::element::Element;
-use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
-use crate::error::Result;
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::elementwise::{Axpy, Broadcast, Map, MapFn, Transform, Zip, ZipFn};
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
+use crate::program::Op;
 
 impl Gpu {
     /// Applies `function` to every element of `x`, into a new buffer: [`Map`].
@@ -75,5 +76,51 @@ impl Gpu {
         let (x, y) = (x.into(), y.into());
         let op = Axpy::new(x.len(), alpha);
         self.call::<T, _>(&op, &[("x", x.untyped()), ("y", y.untyped())])?.run(&[])
+    }
+
+    /// Applies a function to up to four operands of any types, into a new buffer: [`Transform`], without operands of
+    /// its own. Each operand has as many elements as the output, as its rows or columns, or one; its length says how it
+    /// repeats. Where rows and columns are equally many, it is a row.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, limit) = (gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.upload(&[2.5f32])?);
+    /// let less = Transform::new([2, 2], TransformFn::Less);
+    /// let flags = gpu.transform::<u8>(less, &[Slice::from(&x).untyped(), Slice::from(&limit).untyped()])?;
+    /// assert_eq!(flags.read()?, [1, 1, 0, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if a length does not fit the output; those of [`Transform`] and
+    /// [`Gpu::alloc`].
+    pub fn transform<T: Element>(&self, mut op: Transform, inputs: &[RawSlice<'_>]) -> Result<Buffer<T>>
+    where
+        Transform: Op<T>,
+    {
+        let (_, [rows, columns], _) = op.parts();
+        let mut given = Vec::with_capacity(inputs.len());
+        for (at, input) in inputs.iter().enumerate() {
+            let broadcast = match input.len() {
+                len if rows.checked_mul(columns) == Some(len) => Broadcast::Each,
+                len if len == columns => Broadcast::Row,
+                len if len == rows => Broadcast::Column,
+                1 => Broadcast::Scalar,
+                len => {
+                    return Err(err!(
+                        Shape,
+                        "transform: operand {at} has {len} elements; an output of {rows} x {columns} takes {columns} \
+                         for a row, {rows} for a column, 1, or all"
+                    ));
+                }
+            };
+            op = op.input(input.dtype(), broadcast);
+            // More than four are an error of the op.
+            given.extend(["a", "b", "c", "d"].get(at).map(|name| (*name, *input)));
+        }
+        self.call::<T, _>(&op, &given)?.output("output")
     }
 }

@@ -4,6 +4,7 @@ use super::Histogram;
 use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};
 use crate::element::DType;
+use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
@@ -141,6 +142,7 @@ pub(super) struct HistogramLowering<'a> {
     bytes: u64,
     bins: u64,
     rule: Option<Rule>,
+    function: Option<MapFn>,
     counted: bool,
     wide: bool,
     /// Counts of 32 bits, in scratch if those of the operand are wide.
@@ -160,6 +162,9 @@ impl<'a> HistogramLowering<'a> {
             ));
         }
         desc.check(dtype)?;
+        if let Some(function) = &desc.function {
+            function.check_fused("histogram", dtype)?;
+        }
         let n = elements("histogram", "input", &[desc.n])?;
         let mut policy = policy(profile);
         if let Some((size, workgroups, words, loads)) = desc.packing {
@@ -224,6 +229,7 @@ impl<'a> HistogramLowering<'a> {
             bytes,
             bins,
             rule,
+            function: desc.function.clone(),
             counted,
             wide,
             narrow: None,
@@ -258,7 +264,10 @@ impl<'a> HistogramLowering<'a> {
     fn count(&mut self, rule: &Rule, counts: Binding) -> Result<()> {
         let edges = rule.edges(&mut self.program);
         let base = BinsParams::new(rule, self.bins as u32, 0, 0);
-        let (spec, loops) = (rule.spec(self.dtype), rule.rounds());
+        let (mut spec, loops) = (rule.spec(self.dtype), rule.rounds());
+        if let Some(function) = &self.function {
+            spec = function.specialise(spec.flag("MAPPED", true));
+        }
         for part in self.parts() {
             let base = BinsParams { before: (part.offset / self.dtype.size() as u64) as u32, ..base };
             let bindings = [counts, part].into_iter().chain(edges).collect();

@@ -8,7 +8,7 @@ use crate::primitives::Gather;
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, When, choose,
-    kernel_params, launch_for,
+    element_fragment, kernel_params, launch_for,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, round_up};
@@ -60,11 +60,13 @@ pub(super) struct SortLowering<'a> {
     bits: Range<u32>,
     digit_bits: u32,
     passes: u32,
+    /// How keys become numbers, and in the first pass.
     spec: Spec,
     way: SortWay,
     profile: &'a DeviceProfile,
     policy: SortPolicy,
     leave_out: u32,
+    first: Spec,
     program: Program,
 }
 
@@ -91,6 +93,11 @@ impl<'a> SortLowering<'a> {
         profile: &'a DeviceProfile,
     ) -> Result<Self> {
         let spec = key_spec(dtype, desc.descending)?;
+        let mut first = spec.clone();
+        if let Some(function) = &desc.function {
+            function.check_fused(form.op(), dtype)?;
+            first = function.specialise(first.flag("MAPPED", true).slot("element", element_fragment(dtype)));
+        }
         let key_size = dtype.size() as u64;
         let width = 8 * key_size as u32;
         let bits = desc.bits.clone().unwrap_or(0..width);
@@ -156,6 +163,9 @@ impl<'a> SortLowering<'a> {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum::<f64>()
                 * if form.in_place { 2.0 } else { 1.0 },
         };
+        if let Some(keys) = &desc.keys {
+            first = keys.specialise(first.flag("MAPPED", true));
+        }
         Ok(Self {
             n: desc.n as u64,
             key_size,
@@ -168,6 +178,7 @@ impl<'a> SortLowering<'a> {
             profile,
             policy,
             leave_out: desc.leave_out,
+            first,
             program,
         })
     }
@@ -287,20 +298,17 @@ impl<'a> SortLowering<'a> {
         let totals = self.program.scratch(4 * RADIX);
         let what = format_args!("the counts of {} keys", self.n);
         self.profile.check_scratch(self.form.op(), what, counts.size, "sort chunks and merge them")?;
-        let spec = self.spec.clone().flag("COUNTED", self.form.counted);
-        let count = self.program.kernel(Kernel::library(
-            "primitives/sort_count",
-            "sort_count",
-            spec.clone().constant("WORKGROUP_SIZE", tile.0),
-        ));
         let scan = self.scan_kernel();
-        let spec = spec.constant("ROW", tile.0.min(32));
         let counted = self.length_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
+            let spec = if pass == 0 { &self.first } else { &self.spec };
+            let spec = spec.clone().flag("COUNTED", self.form.counted);
+            let count = spec.clone().constant("WORKGROUP_SIZE", tile.0);
+            let count = self.program.kernel(Kernel::library("primitives/sort_count", "sort_count", count));
             let positions = self.form.values && from.values.is_none();
-            let file = "primitives/sort_scatter";
-            let scatter = self.tile_kernel(file, "sort_scatter", tile, spec.clone(), positions);
+            let (file, spec) = ("primitives/sort_scatter", spec.constant("ROW", tile.0.min(32)));
+            let scatter = self.tile_kernel(file, "sort_scatter", tile, spec, positions);
             let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
                 n: part.count as u32,
                 first: part.first as u32,
@@ -348,7 +356,6 @@ impl<'a> SortLowering<'a> {
         let posts = [0, 1].map(|_| self.program.scratch(4 * words));
         let totals = self.program.scratch(4 * u64::from(self.passes));
         let all = BoundChunk { first: 0, count: self.n };
-        let spec = self.spec.clone();
         let (passes, walkers) = (self.passes, self.policy.walkers);
         let walker = |program: &mut Program, entry, spec: Spec| {
             let spec = spec.constant("PASSES", passes).constant("WORKGROUP_SIZE", walkers);
@@ -356,15 +363,15 @@ impl<'a> SortLowering<'a> {
         };
         let clear_spec = Spec::new().flag("CLEAR", true).flag("COUNTED", self.form.counted);
         let clear = walker(&mut self.program, "sort_histogram_clear", clear_spec);
-        let count = walker(&mut self.program, "sort_histogram_count", spec.clone());
+        let count = walker(&mut self.program, "sort_histogram_count", self.first.clone());
         let scan = self.scan_kernel();
-        let mut sweep_spec = spec
-            .constant("ROWS", sweep_rows(self.profile, tile.0))
-            .slot("ranks", Fragment::Library("primitives/sort_ballots"))
-            .flag("LARGE_SUBGROUPS", self.profile.subgroup_sizes.1 > 32);
-        if self.leave_out > 0 {
-            sweep_spec = sweep_spec.flag("LEAVE_OUT", true).constant("ONE_IN", self.leave_out);
-        }
+        let (rows, large) = (sweep_rows(self.profile, tile.0), self.profile.subgroup_sizes.1 > 32);
+        let leave_out = self.leave_out;
+        let sweep_spec = |spec: &Spec| {
+            let spec = spec.clone().constant("ROWS", rows).flag("LARGE_SUBGROUPS", large);
+            let spec = spec.slot("ranks", Fragment::Library("primitives/sort_ballots"));
+            if leave_out > 0 { spec.flag("LEAVE_OUT", true).constant("ONE_IN", leave_out) } else { spec }
+        };
         let params = |workgroups: u64| HistogramParams {
             n: self.n as u32,
             workgroups: workgroups as u32,
@@ -393,7 +400,8 @@ impl<'a> SortLowering<'a> {
             let Digit { shift, mask } = self.digit(pass);
             let positions = self.form.values && from.values.is_none();
             let file = "primitives/sort_onesweep";
-            let sweep = self.tile_kernel(file, "sort_onesweep", tile, sweep_spec.clone(), positions);
+            let spec = sweep_spec(if pass == 0 { &self.first } else { &self.spec });
+            let sweep = self.tile_kernel(file, "sort_onesweep", tile, spec, positions);
             let [mine, next] = if pass % 2 == 0 { posts } else { [posts[1], posts[0]] };
             let keys = [self.key_binding(from, all), self.key_binding(to, all)];
             let values = [self.value_binding(from, all), self.value_binding(to, all)];

@@ -34,7 +34,10 @@ impl RadixSort {
         let width = 8 * dtype.size() as u32;
         let bits = self.bits.clone().unwrap_or(0..width);
         super::check_bits(op, dtype, &bits)?;
-        let sort = Self { descending: false, bits: Some(bits), ..self.clone() };
+        if let Some(function) = &self.function {
+            function.check_fused(op, dtype)?;
+        }
+        let sort = Self { descending: false, bits: Some(bits), function: None, ..self.clone() };
         let sort = sort.lower_as(DType::U32, profile)?;
         let mut program = Program::new(op, sort.decision.clone());
         let narrow = |operand: &Operand| match operand.name {
@@ -61,7 +64,11 @@ impl RadixSort {
         let of = |index, operands: &[Operand]| Binding::operand(index, operands);
 
         let file = "primitives/sort_narrow";
-        let widen = program.kernel(Kernel::library(file, "sort_narrow_widen", spec.clone()));
+        let mut first = spec.clone();
+        if let Some(function) = &self.function {
+            first = function.specialise(first.flag("MAPPED", true));
+        }
+        let widen = program.kernel(Kernel::library(file, "sort_narrow_widen", first));
         program.dispatch(widen, &params, vec![of(0, &program.operands), words], grid);
         let resources: Vec<_> = (0..sort.operands.len())
             .map(|i| match i {

@@ -1,0 +1,40 @@
+//! Random categories, number by number.
+
+use super::judge::{Wanted, descriptor, output_shape};
+use super::philox;
+use crate::error::Result;
+use crate::primitives::{Categorical, alias_table};
+use crate::program::OpCall;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    Ok(vec![Wanted::exact(&output_shape(call, 0), categorical(descriptor::<Categorical>(call)?))?])
+}
+
+/// Returns the categories.
+pub fn categorical(op: &Categorical) -> Vec<u32> {
+    let (weights, n, [seed, stream, offset]) = op.parts();
+    let table = alias_table(weights);
+    let word = |at: u64| {
+        let block = (offset + at) / 4;
+        let counter = [block as u32, (block >> 32) as u32, stream as u32, (stream >> 32) as u32];
+        u64::from(philox(counter, seed)[((offset + at) % 4) as usize])
+    };
+    let number = |i: u64| {
+        let column = (word(2 * i) * table.len() as u64) >> 32;
+        let [own, other] = table[column as usize];
+        if word(2 * i + 1) < u64::from(own) { column as u32 } else { other }
+    };
+    (0..n as u64).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_come_as_often_as_their_weight() {
+        let drawn = categorical(&Categorical::new(&[2.0, 0.0, 1.0, 5.0], 40_000).seed(8));
+        let count = |k: u32| drawn.iter().filter(|x| **x == k).count();
+        assert!((9_500..10_500).contains(&count(0)) && count(1) == 0 && (4_600..5_400).contains(&count(2)));
+    }
+}

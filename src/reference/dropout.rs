@@ -1,0 +1,58 @@
+//! Dropout, element by element.
+
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::number::LEAST_NORMAL;
+use super::{Number, philox};
+use crate::error::Result;
+use crate::nn::Dropout;
+use crate::program::OpCall;
+use half::f16;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Dropout>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
+        let (want, bound) = (dropout(op, x), dropout_bound(op, x));
+        Ok(vec![Wanted::rounded(call.dtype(), &output_shape(call, 0), &want, &bound)?])
+    })
+}
+
+/// Word `i` of a stream, behind the offset.
+pub(super) fn word([seed, stream, offset]: [u64; 3], i: usize) -> u32 {
+    let at = offset + i as u64;
+    let block = at / 4;
+    let counter = [block as u32, (block >> 32) as u32, stream as u32, (stream >> 32) as u32];
+    philox(counter, seed)[(at % 4) as usize]
+}
+
+/// Returns the elements, not rounded.
+pub fn dropout<T: Number>(op: &Dropout, x: &[T]) -> Vec<f64> {
+    let (threshold, scale) = op.rule();
+    let of = |(i, x): (usize, &T)| {
+        if word(op.place(), i) >= threshold { x.to_f64() * f64::from(scale) } else { 0.0 }
+    };
+    x.iter().enumerate().map(of).collect()
+}
+
+/// Bounds the error of each element: one rounding to f32, before that to the type.
+pub fn dropout_bound<T: Number>(op: &Dropout, x: &[T]) -> Vec<f64> {
+    let of =
+        |y: f64| if y == 0.0 || !y.is_finite() { 0.0 } else { 2f64.powi(-23) * y.abs() + 4.0 * LEAST_NORMAL };
+    dropout(op, x).into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_follow_the_words() {
+        let op = Dropout::new(0.5, 8).seed(3).offset(4);
+        let y = dropout(&op, &[1.5f32; 8]);
+        let block = |i| philox([i, 0, 0, 0], 3);
+        let words = [block(1), block(2)].concat();
+        let want: Vec<f64> = words.iter().map(|w| if *w >= 1 << 31 { 3.0 } else { 0.0 }).collect();
+        assert_eq!(y, want);
+        assert_eq!(dropout(&Dropout::new(0.0, 3), &[1.0f32, -2.0, 3.0]), [1.0, -2.0, 3.0]);
+    }
+}

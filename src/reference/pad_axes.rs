@@ -1,0 +1,77 @@
+//! Elements around an array.
+
+use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input};
+use crate::dense::{PadAxes, PadMode};
+use crate::error::Result;
+use crate::program::OpCall;
+use half::f16;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<PadAxes>(call)?;
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&op.output()?, pad_axes(op, input::<T>(call, 0)?)?)?])
+    })
+}
+
+/// Returns the elements in row-major order.
+///
+/// # Errors
+/// Those of [`PadAxes`].
+pub fn pad_axes<T: Number>(op: &PadAxes, input: &[T]) -> Result<Vec<T>> {
+    let ((shape, added, mode), output) = (op.parts(), op.output()?);
+    let constant = if let PadMode::Constant(x) = mode { x } else { 0.0 };
+    // Integers are cut to the range of the type.
+    let constant = if T::DTYPE.is_float() { T::from_f64(constant) } else { cut(constant) };
+    let from = |i: usize| {
+        let (mut rest, mut at, mut stride) = (i, 0, 1);
+        for axis in (0..shape.len()).rev() {
+            let here = (rest % output[axis]) as i64 - added[axis][0] as i64;
+            let n = shape[axis] as i64;
+            let here = match mode {
+                PadMode::Constant(_) if !(0..n).contains(&here) => return constant,
+                PadMode::Constant(_) => here,
+                PadMode::Edge => here.clamp(0, n - 1),
+                PadMode::Wrap => here.rem_euclid(n),
+                PadMode::Reflect => {
+                    let turned = here.rem_euclid((2 * n - 2).max(1));
+                    turned.min(2 * n - 2 - turned).max(0)
+                }
+            };
+            at += here as usize * stride;
+            stride *= shape[axis];
+            rest /= output[axis];
+        }
+        input[at]
+    };
+    Ok((0..output.iter().product()).map(from).collect())
+}
+
+/// The nearest integer of the type towards 0.
+fn cut<T: Number>(x: f64) -> T {
+    let [low, high] = match T::DTYPE {
+        crate::DType::I32 => [f64::from(i32::MIN), f64::from(i32::MAX)],
+        crate::DType::U32 => [0.0, f64::from(u32::MAX)],
+        crate::DType::U8 => [0.0, 255.0],
+        _ => [-128.0, 127.0],
+    };
+    T::from_f64(if x.is_nan() { 0.0 } else { x.trunc().clamp(low, high) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_by_hand() {
+        let of = |mode| pad_axes(&PadAxes::new(&[3], &[[4, 2]], mode), &[1, 2, 3]).unwrap();
+        assert_eq!(of(PadMode::Constant(-7.9)), [-7, -7, -7, -7, 1, 2, 3, -7, -7]);
+        assert_eq!(of(PadMode::Edge), [1, 1, 1, 1, 1, 2, 3, 3, 3]);
+        assert_eq!(of(PadMode::Wrap), [3, 1, 2, 3, 1, 2, 3, 1, 2]);
+        assert_eq!(of(PadMode::Reflect), [1, 2, 3, 2, 1, 2, 3, 2, 1]);
+        let one = PadAxes::new(&[1], &[[2, 1]], PadMode::Reflect);
+        assert_eq!(pad_axes(&one, &[5u8]).unwrap(), [5; 4]);
+        let rows = PadAxes::new(&[1, 2], &[[1, 0], [0, 1]], PadMode::Constant(300.0));
+        assert_eq!(pad_axes(&rows, &[5u8, 6]).unwrap(), [255, 255, 255, 5, 6, 255]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Elements at any distances.
+
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::dense::StridedCopy;
+use crate::error::Result;
+use crate::program::OpCall;
+use half::f16;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (shape, strides, origin) = descriptor::<StridedCopy>(call)?.parts();
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(call, 0), strided_copy(shape, strides, origin, input::<T>(call, 0)?))?])
+    })
+}
+
+/// Returns the elements in row-major order of the output. All must lie in the input.
+pub fn strided_copy<T: Copy>(shape: &[usize], strides: &[isize], origin: usize, input: &[T]) -> Vec<T> {
+    let from = |i: usize| {
+        let (mut rest, mut at) = (i, origin as isize);
+        for (extent, stride) in shape.iter().zip(strides).rev() {
+            at += (rest % extent) as isize * stride;
+            rest /= extent;
+        }
+        input[at as usize]
+    };
+    (0..shape.iter().product()).map(from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_by_hand() {
+        let x: Vec<u8> = (0..12).collect();
+        assert_eq!(strided_copy(&[2, 3], &[4, 1], 1, &x), [1, 2, 3, 5, 6, 7]);
+        assert_eq!(strided_copy(&[3, 2], &[-4, 0], 9, &x), [9, 9, 5, 5, 1, 1]);
+        assert!(strided_copy(&[0, 2], &[1, 1], 0, &x).is_empty());
+    }
+}
