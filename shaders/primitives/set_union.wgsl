@@ -188,6 +188,8 @@ fn pair_repeats(second: u32, equal: u32, spare: u32) -> u32 {
 
 // What the workgroup keeps before this thread, and in all: `kept` of this thread. Its barriers end the walk.
 #if SUBGROUPS
+enable subgroups;
+
 var<workgroup> wg_kept: array<u32, WORKGROUP_SIZE>;
 
 fn rank_kept(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
