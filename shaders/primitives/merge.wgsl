@@ -1,9 +1,9 @@
 // Merges two sorted arrays, and values with them.
-// merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and
-// of the next workgroup's. merge_tiles: one workgroup merges a tile. With COUNTED the device knows the length of b, and
-// with COUNTED_A that of a; the first kernel writes that of the result, and both behind the diagonals. With HALVES
-// elements are 16 bits wide, two in a word. With VECTORS length and begin of the result are multiples of 4. With PART
-// inputs and result begin inside of their operands.
+// merge_diagonals: one thread searches for the begin of one tile, between the begins of the workgroup's first tile and
+// of the next workgroup's, for which half of the workgroup searches. merge_tiles: one workgroup merges a tile. With
+// COUNTED the device knows the length of b, and with COUNTED_A that of a; the first kernel writes that of the result,
+// and both behind the diagonals. With HALVES elements are 16 bits wide, two in a word. With VECTORS length and begin of
+// the result are multiples of 4. With PART inputs and result begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
 
@@ -55,7 +55,37 @@ fn a_len() -> u32 { return min(params.a_len, a_count[0]); }
 fn a_len() -> u32 { return params.a_len; }
 #endif
 
+// Threads that search for the begin of one tile.
+const PROBES: u32 = WORKGROUP_SIZE / 2u;
+
+// Of each half of the threads: how many did not find the begin.
+var<workgroup> wg_below: array<atomic<u32>, 2>;
+// The begins of the workgroup's first tile and of the next workgroup's.
 var<workgroup> wg_ends: array<u32, 2>;
+
+// The begin of the tile at `d`: each half of the workgroup searches for its own, and each thread looks at one place.
+// All threads of the workgroup call it.
+fn find_ends(d: u32, of_a: u32, of_b: u32, lane: u32) {
+    let half = lane / PROBES;
+    var begin = max(d, of_b) - of_b;
+    var end = min(d, of_a);
+    for (var left = params.a_len; left > 0u; left /= PROBES) {
+        if lane % PROBES == 0u { atomicStore(&wg_below[half], 0u); }
+        workgroupBarrier();
+        // The last places of PROBES parts.
+        let step = max((end - begin + PROBES - 1u) / PROBES, 1u);
+        let at = begin + lane % PROBES * step + step - 1u;
+        if at < end {
+            if !is_beyond(d, at) { atomicAdd(&wg_below[half], 1u); }
+        }
+        workgroupBarrier();
+        begin = min(begin + atomicLoad(&wg_below[half]) * step, end);
+        end = min(begin + step - 1u, end);
+        workgroupBarrier();
+    }
+    if lane % PROBES == 0u { wg_ends[half] = begin; }
+    workgroupBarrier();
+}
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -72,13 +102,12 @@ fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     }
 #endif
     if first >= params.tiles { return; }
-    if lane < 2u {
-        let d = min(min(first + lane * WORKGROUP_SIZE, params.tiles) * TILE, len);
-        wg_ends[lane] = find_diagonal(d, of_a, of_b, 0u, of_a);
-    }
-    workgroupBarrier();
+    find_ends(min(min(first + lane / PROBES * WORKGROUP_SIZE, params.tiles) * TILE, len), of_a, of_b, lane);
     if tile < params.tiles {
-        diagonals[tile] = find_diagonal(min(tile * TILE, len), of_a, of_b, wg_ends[0], wg_ends[1]);
+        // Tiles lie evenly, if the arrays are alike.
+        let part = f32(lane) / f32(min(WORKGROUP_SIZE, params.tiles - first));
+        let guess = wg_ends[0] + u32(part * f32(wg_ends[1] - min(wg_ends[0], wg_ends[1])));
+        diagonals[tile] = find_diagonal(min(tile * TILE, len), of_a, of_b, wg_ends[0], wg_ends[1], guess);
     }
 }
 #else

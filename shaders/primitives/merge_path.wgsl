@@ -12,17 +12,59 @@ const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 // How many of the first `d` elements of the result come from the first sequence. The result is within bounds whatever
 // the order of the elements.
 #if DIAGONALS
-// The result is between `low` and `high`, if the sequences are in order.
-fn find_diagonal(d: u32, a_len: u32, b_len: u32, low: u32, high: u32) -> u32 {
+// The result is between `low` and `high`, if the sequences are in order, and found fast if it is near `guess`.
+fn find_diagonal(d: u32, a_len: u32, b_len: u32, low: u32, high: u32, guess: u32) -> u32 {
     let most = min(d, a_len);
     var begin = clamp(low, max(d, b_len) - b_len, most);
     var end = clamp(high, begin, most);
+    // Steps from the guess grow until one passes the place.
+    let near = clamp(guess, begin, end);
+    var step = 64u;
+    if near < end && !is_beyond(d, near) {
+        begin = near + 1u;
+        while step < end - begin {
+            let at = begin + step;
+            if is_beyond(d, at) {
+                end = at;
+                break;
+            }
+            begin = at + 1u;
+            step *= 4u;
+        }
+    } else {
+        end = near;
+        while step < end - begin {
+            let at = end - step;
+            if !is_beyond(d, at) {
+                begin = at + 1u;
+                break;
+            }
+            end = at;
+            step *= 4u;
+        }
+    }
+    // Of four parts at once, so that the loads of three places are in flight together.
     while begin < end {
-        let middle = begin + (end - begin) / 2u;
-        if comes_before(b_at(d - 1u - middle), a_at(middle)) { end = middle; } else { begin = middle + 1u; }
+        let size = end - begin;
+        let middle = vec3<u32>(begin) + vec3<u32>(size / 4u, size / 2u, size / 4u + size / 2u);
+        let last = vec3<u32>(d - 1u) - middle;
+        let x = vec3<u32>(a_at(middle.x), a_at(middle.y), a_at(middle.z));
+        let y = vec3<u32>(b_at(last.x), b_at(last.y), b_at(last.z));
+        if comes_before(y.y, x.y) {
+            let before = comes_before(y.x, x.x);
+            end = select(middle.y, middle.x, before);
+            begin = select(middle.x + 1u, begin, before);
+        } else {
+            let before = comes_before(y.z, x.z);
+            end = select(end, middle.z, before);
+            begin = select(middle.z, middle.y, before) + 1u;
+        }
     }
     return begin;
 }
+
+// Whether fewer than `at` + 1 of the first `d` elements come from the first sequence.
+fn is_beyond(d: u32, at: u32) -> bool { return comes_before(b_at(d - 1u - at), a_at(at)); }
 #else
 fn find_part(d: u32, a_len: u32, b_len: u32) -> u32 {
     var begin = max(d, b_len) - b_len;

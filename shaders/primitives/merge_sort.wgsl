@@ -147,16 +147,22 @@ fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
 @group(0) @binding(3) var<storage, read_write> broken: array<atomic<u32>>;
 #endif
 
+// Of the first `d` elements of two merged runs, those of the first run; about its share, if the runs are alike.
+fn find_begin(d: u32, runs: vec3<u32>) -> u32 {
+    let share = f32(runs.x) / f32(runs.x + runs.y);
+    return find_diagonal(d, runs.x, runs.y, 0u, runs.x, u32(share * f32(d)));
+}
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_sort_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if tile >= params.tiles { return; }
     let runs = runs_of(tile);
-    let begin = find_diagonal(runs.z, runs.x, runs.y, 0u, runs.x);
+    let begin = find_begin(runs.z, runs);
     diagonals[tile] = begin;
 #if CHECKED
     let count = min(TILE, runs.x + runs.y - runs.z);
-    let end = find_diagonal(runs.z + count, runs.x, runs.y, 0u, runs.x);
+    let end = find_begin(runs.z + count, runs);
     if end < begin || end - begin > count { atomicStore(&broken[0], 1u); }
 #endif
 }

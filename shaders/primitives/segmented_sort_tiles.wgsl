@@ -1,8 +1,9 @@
 // Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one
 // tile. A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is
 // cut at multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. With LISTED, threads with
-// a chunk are neighbours, so that no subgroup is half idle. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O.
-// Green, R. McColl, D. Bader, GPU merge path (2012).
+// a chunk are neighbours, so that no subgroup is half idle. With NETWORK a subgroup of LANES sorts a segment of up to
+// REACH keys in registers. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O. Green, R. McColl, D. Bader, GPU
+// merge path (2012); K. Batcher, Sorting Networks and Their Applications (1968).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index
@@ -13,6 +14,17 @@ const WORKGROUP_SIZE: u32 = TILE / CHUNK * 2u;
 const OWNED: u32 = 8u; // places of the first of the two
 const ITEMS: u32 = (TILE + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
 const WORDS: u32 = TILE / 32u;
+
+#if NETWORK
+enable subgroups;
+// The list of segments is the same for all lanes.
+diagnostic(off, subgroup_uniformity);
+
+const LOG_LANES: u32 = 5u;
+const LANES: u32 = 1u << LOG_LANES; // of every subgroup
+const WIDTHS: u32 = 4u; // a lane holds 1, 2, 4, ... keys
+const REACH: u32 = LANES << (WIDTHS - 1u);
+#endif
 
 struct Params { n: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -36,6 +48,11 @@ var<workgroup> wg_heads: array<u32, WORDS + 1u>;
 const STARTS: u32 = WORKGROUP_SIZE / 2u;
 var<workgroup> wg_starts: array<atomic<u32>, STARTS>;
 var<workgroup> wg_listed: atomic<u32>;
+#endif
+#if NETWORK
+// Where segments that a subgroup sorts begin and end, 16 bits each.
+var<workgroup> wg_short: array<u32, TILE / (CHUNK + 1u)>;
+var<workgroup> wg_shorts: atomic<u32>;
 #endif
 // Chunks of the longest segment that has several.
 var<workgroup> wg_most: atomic<u32>;
@@ -107,8 +124,73 @@ fn head_from(at: u32) -> u32 {
 #end
 #endif
 
+#if NETWORK
+#block compare(i, j)
+    least = min(x_{i}, x_{j});
+    x_{j} = max(x_{i}, x_{j});
+    x_{i} = least;
+#end
+
+// Compares with the numbers that other lanes hold: the lower lane keeps the lesser ones.
+#block compare_lanes(mask, bit, each, mirrored)
+#for e in each
+#if {mirrored}
+    let other_{e} = subgroupShuffleXor(x_{each - 1 - e}, {mask}u);
+#else
+    let other_{e} = subgroupShuffleXor(x_{e}, {mask}u);
+#endif
+#end
+#for e in each
+    x_{e} = select(max(x_{e}, other_{e}), min(x_{e}, other_{e}), (lane & {bit}u) == 0u);
+#end
+#end
+
+#for log in WIDTHS
+// Sorts `size` numbers from place `begin` on by a bitonic network. Lane i holds {1 << log}, from number {1 << log} i on.
+fn sort_by_{1 << log}(begin: u32, size: u32, lane: u32) {
+    // They may begin in any order.
+#for e in 1 << log
+    var x_{e} = 4294967295u; // stays behind the others
+    if lane + {e}u * LANES < size { x_{e} = wg_numbers[begin + lane + {e}u * LANES]; }
+#end
+    var least: u32;
+#for stage in LOG_LANES + log
+#if {2 << stage} > {1 << log}
+    {
+#put compare_lanes({(2 << stage >> log) - 1}, {1 << stage >> log}, {1 << log}, true)
+    }
+#else
+#for i in 1 << stage
+#for run in 1 << log >> (stage + 1)
+#put compare({(run << (stage + 1)) + i}, {(run << (stage + 1)) + (2 << stage) - 1 - i})
+#end
+#end
+#endif
+#for step in stage
+#if {1 << stage >> (step + 1)} >= {1 << log}
+    {
+#put compare_lanes({1 << stage >> (step + 1 + log)}, {1 << stage >> (step + 1 + log)}, {1 << log}, false)
+    }
+#else
+#for i in 1 << stage >> (step + 1)
+#for run in 1 << log >> (stage - step)
+#put compare({(run << (stage - step)) + i}, {(run << (stage - step)) + i + (1 << stage >> (step + 1))})
+#end
+#end
+#endif
+#end
+#end
+#for e in 1 << log
+    if lane * {1 << log}u + {e}u < size { wg_numbers[begin + lane * {1 << log}u + {e}u] = x_{e}; }
+#end
+}
+
+#end
+#endif
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn segmented_sort_tiles(
+#put thread_builtins(lane, NETWORK)
+) {
     let tile = workgroup_index(group);
     let first = tile * TILE;
     if first >= params.n { return; }
@@ -117,6 +199,9 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
 #if LISTED
     if lane == 0u { atomicStore(&wg_listed, 0u); }
     if lane < STARTS { atomicStore(&wg_starts[lane], 0u); }
+#endif
+#if NETWORK
+    if lane == 0u { atomicStore(&wg_shorts, 0u); }
 #endif
     if lane <= WORDS {
         var bits = 0u;
@@ -175,6 +260,12 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     }
     var end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
     var is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
+#if NETWORK
+    if is_long && end - begin <= REACH {
+        if start == begin { wg_short[atomicAdd(&wg_shorts, 1u)] = begin | (end << 16u); }
+        is_long = false;
+    }
+#endif
     if is_long && start == begin { atomicMax(&wg_most, (end - 1u - begin / CHUNK * CHUNK) / CHUNK + 1u); }
 #if LISTED
     if is_long {
@@ -299,6 +390,23 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
         size = 0u;
     }
 
+#if NETWORK
+    let shorts = atomicLoad(&wg_shorts);
+    for (var i = sub_id; i < shorts; i += sub_count) {
+        let start_of = wg_short[i] & 0xffffu;
+        let keys_of = (wg_short[i] >> 16u) - start_of;
+#for log in WIDTHS
+#if log + 1 < WIDTHS
+        if keys_of <= LANES << {log}u {
+            sort_by_{1 << log}(start_of, keys_of, sub_lane);
+            continue;
+        }
+#else
+        sort_by_{1 << log}(start_of, keys_of, sub_lane);
+#endif
+#end
+    }
+#endif
     let most = workgroupUniformLoad(&wg_runs);
     for (var run = 1u; run < most; run *= 2u) {
         // The runs of this merge begin at `left_begin` and `middle`.

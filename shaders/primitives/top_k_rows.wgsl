@@ -1,7 +1,8 @@
 // The k best of each row, in one reading: one workgroup takes a row. Workgroup memory holds the candidates that may be
-// among the k best so far; when it is full, a bitonic sort leaves the best k, and the last of them is the bound of all
-// that follow. The first bound is the k-th best of the best elements of the threads. A step reads ITEMS places that lie
-// evenly in the row, so that rising or falling rows fill no slower than random ones.
+// among the k best so far; when it is full, the best k stay, and the last of them is the bound of all that follow. A
+// bitonic sort finds them or, with SELECT, bisection of their numbers, bit by bit. The first bound is the k-th best of
+// the best elements of the threads. A step reads ITEMS places that lie evenly in the row, so that rising or falling
+// rows fill no slower than random ones.
 #import primitives/sort_key
 #import workgroup/index
 
@@ -71,6 +72,63 @@ fn take(number: u32, position: u32, bound: vec2<u32>) -> bool {
     return slot < CAPACITY;
 }
 
+#if SELECT
+const EACH: u32 = CAPACITY / WORKGROUP_SIZE;
+
+var<workgroup> wg_counts: array<atomic<u32>, 2>;
+
+// The sum of a number of each thread. Calls count rounds, so that one counter is cleared while the other is used.
+fn sum_threads(own: u32, round: u32, lane: u32) -> u32 {
+    atomicAdd(&wg_counts[round % 2u], own);
+    workgroupBarrier();
+    let sum = atomicLoad(&wg_counts[round % 2u]);
+    if lane == 0u { atomicStore(&wg_counts[1u - round % 2u], 0u); }
+    workgroupBarrier();
+    return sum;
+}
+
+// Leaves the best k of the first `count` candidates, in any order, and gives the last of them.
+fn keep_best(count: u32, lane: u32) -> vec2<u32> {
+    if lane < 2u { atomicStore(&wg_counts[lane], 0u); }
+#for i in EACH
+    var held_{i} = vec2<u32>(NONE);
+    if lane + {i}u * WORKGROUP_SIZE < count { held_{i} = wg_held[lane + {i}u * WORKGROUP_SIZE]; }
+#end
+    workgroupBarrier();
+    if lane == 0u { atomicStore(&wg_taken, 0u); }
+    // The least number that k candidates are not above and, if more are not, the least position behind which k are not.
+    var last = vec2<u32>(0u);
+    var not_above = CAPACITY;
+    for (var round = 0u; round < 32u; round++) {
+        let below = last.x | (0x7fffffffu >> round);
+        var own = 0u;
+#for i in EACH
+        own += select(0u, 1u, held_{i}.x <= below);
+#end
+        let sum = sum_threads(own, round, lane);
+        if sum < params.k { last.x = below + 1u; } else { not_above = sum; }
+    }
+    if lane == 0u { wg_pair = vec2<u32>(not_above); }
+    if workgroupUniformLoad(&wg_pair).x > params.k {
+        for (var round = 0u; round < 32u; round++) {
+            let below = last.y | (0x7fffffffu >> round);
+            var own = 0u;
+#for i in EACH
+            own += select(0u, 1u, !goes_before(vec2<u32>(last.x, below), held_{i}));
+#end
+            if sum_threads(own, round, lane) < params.k { last.y = below + 1u; }
+        }
+    } else {
+        last.y = NONE;
+    }
+#for i in EACH
+    if !goes_before(last, held_{i}) && held_{i}.y != NONE { wg_held[atomicAdd(&wg_taken, 1u)] = held_{i}; }
+#end
+    workgroupBarrier();
+    return last;
+}
+
+#endif
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group);
@@ -107,12 +165,22 @@ fn top_k_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
             if !done_{i} { done_{i} = take(number_{i}, at_{i}, bound); }
 #end
             if taken(lane) <= CAPACITY { break; }
+#if SELECT
+            bound = keep_best(CAPACITY, lane);
+#else
             sort_held(CAPACITY, lane);
             bound = kth(lane);
             if lane == 0u { atomicStore(&wg_taken, params.k); }
+#endif
         }
     }
-    let count = taken(lane);
+    var count = taken(lane);
+#if SELECT
+    if count > params.k {
+        keep_best(count, lane);
+        count = params.k;
+    }
+#endif
     var size = 2u;
     while size < count {
         size *= 2u;

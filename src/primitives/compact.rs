@@ -222,27 +222,35 @@ impl Compaction<'_> {
                 spec = spec.flag("NATIVE_ADD", true);
             }
         } else {
-            let blocks = tiles.div_ceil(BLOCK);
             let counts = program.scratch(4 * tiles);
             bindings.push(counts);
-            let sums = program.scratch(4 * blocks);
-            let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
             if n > 0 {
                 let count = Kernel::library("primitives/compact_count", "compact_count", spec.clone());
                 let count = program.kernel(count);
                 program.dispatch(count, &params, bindings.clone(), grid);
-                let scan_blocks = program.kernel(scan("compact_scan_blocks"));
-                let each = CompactScanParams { len: tiles as u32, blocks: blocks as u32 };
-                program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
             }
-            let scan_sums = program.kernel(scan("compact_scan_sums"));
-            let all = CompactScanParams { len: blocks as u32, blocks: 1 };
-            program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
+            let sums = scan_counts(&mut program, counts, tiles, total);
             bindings.push(sums);
         }
         let spec = spec.constant("OUTPUT_BINDING", inputs + 3);
         Ok(Compacted { program, total, spec, bindings, grid, params, scatter: self.scatter })
     }
+}
+
+/// Scans the counts of tiles in blocks, and the sums of blocks, which it returns; `total` gets the sum of all.
+pub(super) fn scan_counts(program: &mut Program, counts: Binding, tiles: u64, total: Binding) -> Binding {
+    let blocks = tiles.div_ceil(BLOCK);
+    let sums = program.scratch(4 * blocks);
+    let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
+    if tiles > 0 {
+        let scan_blocks = program.kernel(scan("compact_scan_blocks"));
+        let each = CompactScanParams { len: tiles as u32, blocks: blocks as u32 };
+        program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
+    }
+    let scan_sums = program.kernel(scan("compact_scan_sums"));
+    let all = CompactScanParams { len: blocks as u32, blocks: 1 };
+    program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
+    sums
 }
 
 impl Compacted {

@@ -223,6 +223,32 @@ pub(crate) fn part(
     Ok(program)
 }
 
+/// Adds the kernel that finds the begins of tiles.
+fn diagonals(program: &mut Program, spec: Spec) -> usize {
+    let spec = spec.flag("DIAGONALS", true);
+    program.kernel(Kernel::library("primitives/merge", "merge_diagonals", spec))
+}
+
+/// Finds where the tiles of `threads * items` elements of a merge begin in its first input. `spec` says how words are
+/// compared.
+pub(super) fn find_tiles(
+    program: &mut Program,
+    spec: Spec,
+    inputs: [Binding; 2],
+    [a_len, b_len]: [u32; 2],
+    [threads, items]: [u32; 2],
+) -> Binding {
+    let tiles = (u64::from(a_len) + u64::from(b_len)).div_ceil(u64::from(threads * items));
+    let begins = program.scratch(4 * tiles.max(1));
+    if tiles > 0 {
+        let kernel = diagonals(program, spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items));
+        let params = MergeParams { a_len, b_len, tiles: tiles as u32 };
+        let grid = Grid::fold(tiles.div_ceil(threads.into()));
+        program.dispatch(kernel, &params, inputs.into_iter().chain([begins]).collect(), grid);
+    }
+    begins
+}
+
 impl MergeJob {
     /// Adds them to `program`; `spec` says how words are compared.
     pub(super) fn add(self, program: &mut Program, spec: Spec, profile: &DeviceProfile) -> Result<()> {
@@ -250,8 +276,7 @@ impl MergeJob {
         // Both lengths lie behind the diagonals, if the device counts them.
         bindings.push(program.scratch(4 * if counted { tiles + 2 } else { tiles.max(1) }));
         if len > 0 || counted {
-            let kernel = spec.clone().flag("DIAGONALS", true).flag("COUNTED_A", self.counts.len() > 2);
-            let kernel = program.kernel(Kernel::library("primitives/merge", "merge_diagonals", kernel));
+            let kernel = diagonals(program, spec.clone().flag("COUNTED_A", self.counts.len() > 2));
             let bindings = bindings.iter().chain(&self.counts).copied().collect();
             let grid = Grid::fold(tiles.div_ceil(threads.into()).max(1));
             dispatch(program, kernel, bindings, grid);
