@@ -146,7 +146,8 @@ fn head_from(at: u32) -> u32 {
 #end
 
 #for log in WIDTHS
-// Sorts `size` numbers from place `begin` on by a bitonic network. Lane i holds {1 << log}, from number {1 << log} i on.
+// Sorts `size` numbers from place `begin` on by a bitonic network. Lane i holds {1 << log}, from number {1 << log} i
+// on.
 fn sort_by_{1 << log}(begin: u32, size: u32, lane: u32) {
     // They may begin in any order.
 #for e in 1 << log

@@ -1,8 +1,9 @@
 // Unites two sorted multisets, in the order of their merge: Green, McColl, Bader, GPU Merge Path (2012). Of equal
 // elements those of the first array come first. Each is a partner for one of the second, which is left out. A workgroup
-// walks a tile of the merge, ITEMS elements a thread, moves what is kept to the front of workgroup memory, and stores it
-// behind what earlier tiles keep. set_union_count counts what a tile keeps. set_union_tiles stores it, behind counts that
-// were scanned or, with ONCE, behind those at which it looks back. With HALVES elements are 16 bits, two in a word.
+// walks a tile of the merge, ITEMS elements a thread, moves what is kept to the front of workgroup memory, and stores
+// it behind what earlier tiles keep. set_union_count counts what a tile keeps. set_union_tiles stores it, behind counts
+// that were scanned or, with ONCE, behind those at which it looks back. With HALVES elements are 16 bits, two in a
+// word.
 #import primitives/merge_path
 #import primitives/set_order
 #if !SUBGROUPS

@@ -87,8 +87,8 @@ impl FromStr for PadMode {
 /// `items`: a thread makes 4 bytes.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no axes or more than 6, other numbers of axes in both lists,
-///   an extent of 0 where elements are repeated, an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no axes or more than 6, other numbers of axes in both
+///   lists, an extent of 0 where elements are repeated, an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm

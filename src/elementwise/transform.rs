@@ -51,7 +51,8 @@ pub enum TransformFn {
     Affine,
     /// `a / (1 + exp(-a))`, also known as swish.
     Silu,
-    /// The gradient of [`Silu`](Self::Silu): `b silu'(a)`, where `a` was its input and `b` is the gradient of its result.
+    /// The gradient of [`Silu`](Self::Silu): `b silu'(a)`, where `a` was its input and `b` is the gradient of its
+    /// result.
     SiluBackward,
     /// `a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2`, the tanh form of GELU.
     GeluTanh,
@@ -299,8 +300,8 @@ impl Broadcast {
 /// device gives the same bits in every run.
 ///
 /// # Cost
-/// Each operand is read once, and the output written once. One dispatch, no scratch. Other [`params`](Self::params) make
-/// a new plan without a compilation.
+/// Each operand is read once, and the output written once. One dispatch, no scratch. Other [`params`](Self::params)
+/// make a new plan without a compilation.
 ///
 /// # Variants
 /// `words`: a thread makes the elements of a word.

@@ -40,8 +40,8 @@ use half::f16;
 /// f32 and f16; f16 is computed in f32.
 ///
 /// # Precision and determinism
-/// The mask is that of the words of [`Random`](crate::Random), the same on every device. `p` is rounded to a multiple of
-/// 2^-32, `1 / (1 - p)` to f32; the product is rounded once more. Dropped elements are 0 also where `x` is NaN or
+/// The mask is that of the words of [`Random`](crate::Random), the same on every device. `p` is rounded to a multiple
+/// of 2^-32, `1 / (1 - p)` to f32; the product is rounded once more. Dropped elements are 0 also where `x` is NaN or
 /// infinite. Devices may flush subnormal numbers to 0.
 ///
 /// # Cost

@@ -77,9 +77,9 @@ use lowering::HistogramLowering;
 ///   for floating input, missing; fewer than two edges; an edge that is NaN or not above the one before; an unknown
 ///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; a type that the function of `mapped` does not take; more bins than fit the workgroup memory of
-///   `privatized`, `coarsened` or `aggregated` (4096 fit every device; bytes always fit); or, on small devices,
-///   more bins than `partitioned` has buckets for.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; a type that the function of `mapped` does not take;
+///   more bins than fit the workgroup memory of `privatized`, `coarsened` or `aggregated` (4096 fit every device; bytes
+///   always fit); or, on small devices, more bins than `partitioned` has buckets for.
 ///
 /// # Algorithm
 /// Privatisation, coarsening and aggregation as in W. Hwu, D. Kirk, I. El Hajj, *Programming Massively Parallel

@@ -49,9 +49,9 @@ use crate::shape::index_u32;
 ///
 /// # Cost
 /// Keys and values are read and written once where segments are far shorter than 1,920 keys, the size of a tile. The
-/// device finds the segments of each tile and sorts them in workgroup memory. Without values, a subgroup sorts a segment
-/// of i32 or u32 in registers, if it has more than 15 keys and at most 8 a lane. A segment in two tiles is read and
-/// written once more, to merge its parts; beside it, only the offsets and `n / 8` bytes move. The keys of longer
+/// device finds the segments of each tile and sorts them in workgroup memory. Without values, a subgroup sorts a
+/// segment of i32 or u32 in registers, if it has more than 15 keys and at most 8 a lane. A segment in two tiles is read
+/// and written once more, to merge its parts; beside it, only the offsets and `n / 8` bytes move. The keys of longer
 /// segments are gathered, sorted with their positions, sorted stably by segment (one pass for each 8 bits of the number
 /// of long segments), and moved. If no segment is long, the dispatches of these sorts remain, about 20, most without
 /// workgroups. Scratch: 16 bytes a key, and what the sorts need; `n / 8` bytes where one tile holds all keys.

@@ -45,8 +45,8 @@ use crate::shape::{elements, index_u32};
 /// Elements move as bits. Every variant gives the same result in every run.
 ///
 /// # Cost
-/// That of [`Select::positions`](crate::Select::positions), and a dispatch that moves the kept rows of each column, launched for the count.
-/// Scratch: 4 bytes a row, and that of the selection.
+/// That of [`Select::positions`](crate::Select::positions), and a dispatch that moves the kept rows of each column,
+/// launched for the count. Scratch: 4 bytes a row, and that of the selection.
 ///
 /// # Variants
 /// Those of [`Select`](crate::Select), chosen as there.

@@ -72,8 +72,8 @@ fn tile(profile: &DeviceProfile) -> [u32; 2] {
 /// Bits are moved unchanged. Every variant gives the same result in every run.
 ///
 /// # Cost
-/// `lookback` reads both arrays once and writes the union; `hierarchical` reads them twice. Up to 5 dispatches. Scratch:
-/// less than 20 bytes for each tile of 448 elements or more of both arrays.
+/// `lookback` reads both arrays once and writes the union; `hierarchical` reads them twice. Up to 5 dispatches.
+/// Scratch: less than 20 bytes for each tile of 448 elements or more of both arrays.
 ///
 /// # Variants
 /// - `hierarchical`: counts what each tile of the merge keeps, scans the counts, and stores.

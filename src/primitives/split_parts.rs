@@ -35,9 +35,9 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Shapes
-/// `input` and `output` have `n` elements, `counts` (u32) one for each part. [`new`](Self::new) adds `parts` of `n` u32,
-/// the number of each element's part; [`by`](Self::by) has your function instead. Numbers beyond the last part count as
-/// the last. `output` and `counts` must not share a buffer with the others. `n` may be 0. With
+/// `input` and `output` have `n` elements, `counts` (u32) one for each part. [`new`](Self::new) adds `parts` of `n`
+/// u32, the number of each element's part; [`by`](Self::by) has your function instead. Numbers beyond the last part
+/// count as the last. `output` and `counts` must not share a buffer with the others. `n` may be 0. With
 /// [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types

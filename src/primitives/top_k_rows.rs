@@ -37,9 +37,9 @@ use half::f16;
 /// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
 ///
 /// # Types and order
-/// f32, f16, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;
-/// NaN is the worst either way, and -0 is below +0. Of equal elements, and of NaNs, the one with the lower index comes
-/// first.
+/// f32, f16, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest)
+/// first; NaN is the worst either way, and -0 is below +0. Of equal elements, and of NaNs, the one with the lower index
+/// comes first.
 ///
 /// # Precision and determinism
 /// Elements are moved, never computed with: NaN keeps its bits. f16 is compared as f32. The same input gives the same
@@ -48,8 +48,8 @@ use half::f16;
 /// # Cost
 /// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
 /// leave a card idle: [`TopK`](crate::TopK) is faster for one of them. Rows made to put the best elements last in every
-/// eighth take a selection in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12 bytes
-/// of scratch an element and those of [`RadixSort`](crate::RadixSort).
+/// eighth take a selection in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12
+/// bytes of scratch an element and those of [`RadixSort`](crate::RadixSort).
 ///
 /// # Variants
 /// `filter` and `sort`; `auto` (the default) takes `filter` where it can: it holds at least 2 k candidates in workgroup
@@ -82,9 +82,9 @@ const VARIANTS: &[Variant] = &[
 const REST: u32 = 64;
 /// Maximum of candidates that a workgroup holds.
 const MAX_CAPACITY: u32 = 4096;
-/// Candidates from which on bisection finds the best faster than a sort. Of 4,096 rows of 50,257 f32 on an H100 (Vulkan,
-/// driver 580.159.04), by bisection and by sorts: k 50 in 488 and 449 us (256 candidates), 128 in 550 and 562, 256 in
-/// 693 and 979, 1,000 in 2,382 and 5,801 us.
+/// Candidates from which on bisection finds the best faster than a sort. Of 4,096 rows of 50,257 f32 on an H100
+/// (Vulkan, driver 580.159.04), by bisection and by sorts: k 50 in 488 and 449 us (256 candidates), 128 in 550 and 562,
+/// 256 in 693 and 979, 1,000 in 2,382 and 5,801 us.
 const SELECTED: u32 = 512;
 
 kernel_params! {

@@ -36,9 +36,9 @@ pub fn attention_backward<T: Number>(
     exact(differentiate(op, [q, k, v, dy], None))
 }
 
-/// Computes the gradients for [`AttentionBackward::saved`] in f64, from q, k, v and dy, and the `output` and `logsumexp`
-/// of the forward pass: weights are exponentials of the difference of scores and logarithms, and their mean of
-/// `dy v^T` is the product of dy and the output.
+/// Computes the gradients for [`AttentionBackward::saved`] in f64, from q, k, v and dy, and the `output` and
+/// `logsumexp` of the forward pass: weights are exponentials of the difference of scores and logarithms, and their mean
+/// of `dy v^T` is the product of dy and the output.
 pub fn attention_backward_saved<T: Number>(
     op: &AttentionBackward,
     inputs: [&[T]; 4],

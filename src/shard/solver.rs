@@ -176,9 +176,9 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Precision
     /// f32 throughout, but for step lengths that the host or NCCL's stream computes in f64. The curvature of a step
-    /// follows from the one before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
-    /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations
-    /// go on from `x` as long as that helps.
+    /// follows from the one before, which loses a little accuracy against
+    /// [`ConjugateGradient`](crate::ConjugateGradient): iterations may differ by a few. The residual of the result is
+    /// computed anew as `b - A x`; if rounding has spoilt it, iterations go on from `x` as long as that helps.
     ///
     /// # Cost
     /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers, for which the device
