@@ -357,6 +357,7 @@ fn attention(random: &mut Random, part: f64, dtype: &'static str) -> Drawn {
 }
 
 /// One query or a few of each of several sequences, as decoding has them.
+#[cfg(feature = "cuda")]
 fn decode(random: &mut Random, _: f64, _: usize) -> Drawn {
     let d = random.of(&[64, 80, 128, 128]);
     let g = random.of(&[1, 2, 4, 8]);
@@ -370,6 +371,7 @@ fn decode(random: &mut Random, _: f64, _: usize) -> Drawn {
 }
 
 /// Drawn on CUDA only.
+#[cfg(feature = "cuda")]
 pub(crate) const DECODE: Kind = Kind { op: "attention", dtype: "f16", draw: Some(decode) };
 
 /// The ops and types with a list of their own, which `benches/peers/sweep.py` knows too.

@@ -302,6 +302,11 @@ impl<T: Element> Buffer<T> {
         &self.stored.memory.raw.buffer
     }
 
+    /// Lets work that reads the buffer be recorded before what writes it: the caller submits in the right order.
+    pub(crate) fn count_as_written(&self) {
+        self.stored.memory.written.set();
+    }
+
     /// Returns the same memory as elements of another type of the same size. Nothing is copied or converted.
     ///
     /// ```

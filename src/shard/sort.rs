@@ -284,6 +284,7 @@ impl<L: Transport> Rank<L> {
             }
             under_way.push(self.begin(exchange)?);
         }
+        arrived.iter().for_each(Buffer::count_as_written);
         let mut begin = 0;
         for (piece, started) in under_way.into_iter().enumerate() {
             let runs =

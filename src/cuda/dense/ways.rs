@@ -81,7 +81,7 @@ struct CudaWays<'a> {
 
 impl CudaWays<'_> {
     /// Returns the numbers of slices to try, as steps of each slice and slices.
-    fn slicings(&self, tile_k: usize, blocks: u64) -> Vec<[usize; 2]> {
+    fn divisions_of_k(&self, tile_k: usize, blocks: u64) -> Vec<[usize; 2]> {
         let product = self.of.product;
         let k = product.inner();
         let steps = k.div_ceil(tile_k);
@@ -154,7 +154,7 @@ impl CudaWays<'_> {
             for row in rows.iter().filter(|row| row.tiling.wrong(factor, a, b, self.profile).is_none()) {
                 let tile_k = row.tiling.tile[2] as usize;
                 let blocks = row.tiling.blocks(self.work.m, self.work.n) * self.work.products as u64;
-                for [steps, slices] in self.slicings(tile_k, blocks) {
+                for [steps, slices] in self.divisions_of_k(tile_k, blocks) {
                     let seconds = row.seconds(&self.work, [steps, slices], factor, [a, b], self.profile)
                         + self.adding(slices)
                         + self.ragged(0, slices)
@@ -184,7 +184,7 @@ impl CudaWays<'_> {
         {
             let tile_k = WgmmaTiling::tile_k(factor) as usize;
             let blocks = tiling.tiles(of.product);
-            for [steps, slices] in self.slicings(tile_k, blocks) {
+            for [steps, slices] in self.divisions_of_k(tile_k, blocks) {
                 let seconds = tiling.seconds(&self.work, [steps, slices], (factor, apart), self.profile)
                     + self.adding(slices)
                     + self.ragged(1, slices)
@@ -199,13 +199,13 @@ impl CudaWays<'_> {
 
     fn narrow(&self) -> Vec<CudaWay> {
         let Some(tiling) = NarrowTiling::of(self.of, self.factor) else { return Vec::new() };
-        let slicings = self.slicings(tiling.step(), tiling.blocks(&self.work));
+        let divisions_of_k = self.divisions_of_k(tiling.step(), tiling.blocks(&self.work));
         let way = |[steps, slices]: [usize; 2]| {
             let seconds = tiling.seconds(&self.work, [steps, slices], self.profile) + self.adding(slices);
             let (engine, slice_k) = (CudaEngine::Narrow(tiling), steps * tiling.step());
             CudaWay { engine, slices, slice_k, packs: [false; 2], seconds }
         };
-        slicings.into_iter().map(way).collect()
+        divisions_of_k.into_iter().map(way).collect()
     }
 }
 
