@@ -64,8 +64,11 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> 
     found
 }
 
+/// The sources, but for files of unit tests.
 fn sources() -> Vec<(PathBuf, String)> {
-    files_below("src", "rs")
+    let mut sources = files_below("src", "rs");
+    sources.retain(|(path, _)| path.file_name() != Some("tests.rs".as_ref()));
+    sources
 }
 
 /// Names of all shaders, as in `#import`, and their texts.

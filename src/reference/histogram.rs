@@ -86,39 +86,4 @@ fn count<T: Number>(edges: &[f64], input: &[T], counts: &mut [u32]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_and_edges_by_hand() {
-        let x = [0u32, 1, 1, 3, 4, 5, u32::MAX];
-        assert_eq!(histogram(&Histogram::new(7, 4), &x).unwrap(), [1, 2, 0, 1]);
-        assert_eq!(histogram(&Histogram::new(7, 4).range(0.0, 4.0), &x).unwrap(), [1, 2, 0, 2]);
-        assert_eq!(histogram(&Histogram::new(7, 2).range(1.0, 4.0), &x).unwrap(), [2, 2]);
-        assert_eq!(histogram(&Histogram::new(7, 1).range(0.0, 4294967295.0), &x).unwrap(), [7]);
-        let x = [0.0f32, -0.0, 0.1, 0.3, 0.7, 1.0, 1.5, -0.1, f32::NAN, f32::INFINITY];
-        let tenths = histogram(&Histogram::new(10, 10).range(0.0, 1.0), &x).unwrap();
-        assert_eq!(tenths, [2, 1, 0, 1, 0, 0, 0, 1, 0, 1]);
-        let own = Histogram::with_edges(10, [f64::NEG_INFINITY, 0.0, 0.3f32.into(), f64::INFINITY]);
-        assert_eq!(histogram(&own, &x).unwrap(), [1, 3, 5]);
-    }
-
-    #[test]
-    fn edges_of_integers_are_fractions() {
-        // Edges 0, 7/3, 14/3, 7.
-        let x = [0u8, 1, 2, 3, 4, 5, 6, 7, 8];
-        assert_eq!(histogram(&Histogram::new(9, 3).range(0.0, 7.0), &x).unwrap(), [3, 2, 3]);
-        assert_eq!(histogram(&Histogram::new(9, 2).range(0.5, 4.5), &x).unwrap(), [2, 2]);
-        let x = [-3i32, -1, 0, 2];
-        assert_eq!(histogram(&Histogram::new(4, 2).range(-3.0, 3.0), &x).unwrap(), [2, 2]);
-    }
-
-    #[test]
-    fn of_equal_edges_the_last_counts() {
-        // Between 1 and the next f32 there is nothing: all edges but the last round to 1 or to its neighbour.
-        let next = 1f32.next_up();
-        let counts = histogram(&Histogram::new(2, 4).range(1.0, f64::from(next)), &[1f32, next]).unwrap();
-        assert_eq!(counts.iter().sum::<u32>(), 2);
-        assert_eq!(counts[3], 1);
-    }
-}
+mod tests;

@@ -1,0 +1,36 @@
+use super::*;
+use crate::element::Element;
+use crate::program::{DeviceProfile, Op};
+use crate::{Gather, Map, MapFn, RadixSort, Scatter, ScatterOp};
+
+fn lower<T: Element>(op: &impl Op<T>) -> Program {
+    op.lower(&DeviceProfile::h100()).unwrap()
+}
+
+#[test]
+fn large_dispatches_are_launched_for_the_count() {
+    let indirect = |program: &Program| {
+        let grids = program.dispatches.iter().map(|d| d.grid);
+        grids.filter(|grid| matches!(grid, Grid::Indirect { .. })).count()
+    };
+    let first = |program: &Program| program.kernels[program.dispatches[0].kernel].entry;
+    let n = 1 << 28;
+    let large = [
+        (lower::<f32>(&Map::new(MapFn::Abs, n).counted()), 1),
+        (lower::<u32>(&Gather::new([9, 1], n).counted()), 1),
+        (lower::<u32>(&Scatter::new(ScatterOp::Set, [9, 1], n).counted()), 2),
+        (lower::<u32>(&RadixSort::new((1 << 29) - 64).counted()), 4),
+    ];
+    for (program, wanted) in large {
+        assert_eq!((indirect(&program), first(&program)), (wanted, "fold_count"), "{}", program.op);
+    }
+    let small = [
+        lower::<f32>(&Map::new(MapFn::Abs, 1 << 20).counted()),
+        lower::<f32>(&Map::new(MapFn::Abs, n)),
+        lower::<u32>(&Gather::new([9, 1], 1 << 20).counted()),
+        lower::<u32>(&RadixSort::new(1 << 20).counted()),
+    ];
+    for program in small {
+        assert_eq!(indirect(&program), 0, "{}", program.op);
+    }
+}
