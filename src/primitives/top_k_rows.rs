@@ -84,7 +84,8 @@ const REST: u32 = 64;
 const MAX_CAPACITY: u32 = 4096;
 /// Candidates from which on bisection finds the best faster than a sort. Of 4,096 rows of 50,257 f32 on an H100
 /// (Vulkan, driver 580.159.04), by bisection and by sorts: k 50 in 488 and 449 us (256 candidates), 128 in 550 and 562,
-/// 256 in 693 and 979, 1,000 in 2,382 and 5,801 us.
+/// 256 in 693 and 979, 1,000 in 2,382 and 5,801 us. Slow compilers get the sort: SwiftShader needs more than 24 GB for
+/// the text of bisection.
 const SELECTED: u32 = 512;
 
 kernel_params! {
@@ -237,7 +238,7 @@ impl TopKRows {
         let spec = order
             .constant("WORKGROUP_SIZE", filter.threads)
             .constant("ITEMS", filter.items)
-            .flag("SELECT", filter.capacity >= SELECTED)
+            .flag("SELECT", filter.capacity >= SELECTED && !profile.quirks.slow_compiler)
             .constant("CAPACITY", filter.capacity);
         let kernel = program.kernel(Kernel::of_file("primitives/top_k_rows", spec));
         for part in profile.chunks(self.rows as u64, 4 * n) {
