@@ -1,7 +1,7 @@
 //! `SelectColumns` against the selection of each column.
 
 use crate::nn::training::{names, refusal};
-use crate::support::{Random, devices, gpu};
+use crate::support::{Random, devices, gpu, supported};
 use half::f16;
 use tilework::prelude::*;
 use tilework::{DType, ErrorKind};
@@ -31,7 +31,7 @@ fn columns_of_every_type_are_selected_together() {
                 let (oa, ob) = (gpu.alloc::<f32>(3 * n).unwrap(), gpu.alloc::<u8>(n).unwrap());
                 let (oc, od) = (gpu.alloc::<f16>(5 * n).unwrap(), gpu.alloc::<i32>(4 * n).unwrap());
                 let count = gpu.alloc::<u32>(1).unwrap();
-                let plan = op.plan::<u32>(gpu).unwrap();
+                let Some(plan) = supported(op.plan::<u32>(gpu)) else { continue };
                 let mut rec = gpu.recorder();
                 let call = plan.with_a(&da, &oa).with_b(&db, &ob).with_c(&dc, &oc).with_d(&dd, &od);
                 call.record(&mut rec, &given, &count).unwrap();

@@ -1,7 +1,7 @@
 //! Every variant and form of `RadixSort` against the reference.
 
 use crate::support::coverage::{all, sample, turn};
-use crate::support::{Device, Random, Sample, as_card, devices};
+use crate::support::{Device, Random, Sample, as_card, devices, supported};
 use std::ops::Range;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
@@ -537,6 +537,9 @@ fn mapped_keys_sort_by_the_function() {
     for device in devices() {
         let gpu = &device.gpu;
         for variant in variants() {
+            if supported(RadixSort::new(9).variant(variant).plan::<u32>(gpu)).is_none() {
+                continue;
+            }
             for leave_out in [0, 2] {
                 let mapped: Vec<u32> = keys.iter().map(|x| x.wrapping_mul(2654435761) >> 7).collect();
                 let want = sort_positions(&mapped, false, 0..32);

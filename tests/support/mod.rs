@@ -159,6 +159,15 @@ fn open_devices() -> Vec<Device> {
     devices
 }
 
+/// A result, or nothing where the device lacks what a variant needs.
+#[track_caller]
+pub(crate) fn supported<T>(result: tilework::Result<T>) -> Option<T> {
+    match result {
+        Err(e) if e.kind() == tilework::ErrorKind::Unsupported => None,
+        other => Some(other.unwrap()),
+    }
+}
+
 /// The first device, if there is any.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     devices().first().map(|d| &d.gpu)
