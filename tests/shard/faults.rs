@@ -203,7 +203,9 @@ fn a_lost_device_ends_all_ranks() {
         });
         let kinds: Vec<_> =
             results.unwrap().into_iter().map(|r| r.expect_err(name)).map(|e| e.kind()).collect();
-        assert!([ErrorKind::Io, ErrorKind::Timeout].contains(&kinds[0]), "{name}: {kinds:?}");
+        // A rank that still copies from the lost device says so.
+        let told = [ErrorKind::Io, ErrorKind::Timeout, ErrorKind::DeviceLost];
+        assert!(told.contains(&kinds[0]), "{name}: {kinds:?}");
         assert_eq!(kinds[1], ErrorKind::DeviceLost, "{name}");
         assert!(start.elapsed() < Duration::from_secs(30), "{name}");
     }
