@@ -1,7 +1,7 @@
 //! Random shapes, contents and options of every op against the reference, between guard words, on checked and unchecked
 //! devices.
 //!
-//! `TILEWORK_CASES` is the number of cases per op (200 in the complete run, 25 in the default one), `TILEWORK_SEED` the
+//! `TILEWORK_CASES` is the number of cases per op (200 in the complete run, 13 in the default one), `TILEWORK_SEED` the
 //! seed (1). A failure is shrunk before it is reported; the report states both numbers, which reproduce it.
 
 mod attention;
