@@ -1,6 +1,7 @@
 // Joins up to four arrays along an axis: row after row of `along` times `inner` elements, of which each array gives its
 // part. A thread makes an element of 4 bytes, or the PACK elements of a word; a word that the output fills only in part
 // keeps the rest.
+#import dense/make_item
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -44,16 +45,5 @@ fn element(i: u32) -> u32 {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn concatenate(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= (params.n - 1u) / PACK + 1u { return; }
-#if PACKED
-    let first = i * PACK;
-    let count = min(PACK, params.n - first);
-    var word = 0u;
-    if count < PACK { word = output[i]; }
-    for (var k = 0u; k < count; k++) { word = insertBits(word, element(first + k), k * BITS, BITS); }
-    output[i] = word;
-#else
-    output[i] = element(i);
-#endif
+    make_item(workgroup_index(group) * WORKGROUP_SIZE + lane);
 }

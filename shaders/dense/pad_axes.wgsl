@@ -1,6 +1,7 @@
 // Adds elements before and behind each of up to six axes: a constant, the nearest element (EDGE), or those of the array
 // repeated (WRAP) or mirrored without its end (REFLECT). A thread makes an element of 4 bytes, or the PACK elements of
 // a word; a word that the output fills only in part keeps the rest.
+#import dense/make_item
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -76,16 +77,5 @@ fn element(i: u32) -> u32 {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn pad_axes(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= (params.n - 1u) / PACK + 1u { return; }
-#if PACKED
-    let first = i * PACK;
-    let count = min(PACK, params.n - first);
-    var word = 0u;
-    if count < PACK { word = output[i]; }
-    for (var k = 0u; k < count; k++) { word = insertBits(word, element(first + k), k * BITS, BITS); }
-    output[i] = word;
-#else
-    output[i] = element(i);
-#endif
+    make_item(workgroup_index(group) * WORKGROUP_SIZE + lane);
 }

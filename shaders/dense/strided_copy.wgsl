@@ -1,6 +1,6 @@
 // Copies an array of up to six axes, whose elements lie at any distances, to one without gaps, or with SCATTERED the
-// other way round. A thread makes an element
-// of 4 bytes, or the PACK elements of a word; a word that the output fills only in part keeps the rest.
+// other way round. A thread makes an item.
+#import dense/make_item
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -30,25 +30,21 @@ fn source(i: u32) -> u32 {
     return at + rest * params.stride_0;
 }
 
+fn element(i: u32) -> u32 {
+    let at = source(i);
+#if PACKED
+    return extractBits(input[at / PACK], at % PACK * BITS, BITS);
+#else
+    return input[at];
+#endif
+}
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn strided_copy(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= (params.n - 1u) / PACK + 1u { return; }
-#if PACKED
-    let first = i * PACK;
-    let count = min(PACK, params.n - first);
-    var word = 0u;
-    if count < PACK { word = output[i]; }
-    for (var k = 0u; k < count; k++) {
-        let at = source(first + k);
-        word = insertBits(word, extractBits(input[at / PACK], at % PACK * BITS, BITS), k * BITS, BITS);
-    }
-    output[i] = word;
-#else
 #if SCATTERED
-    output[source(i)] = input[i];
+    if i < params.n { output[source(i)] = input[i]; }
 #else
-    output[i] = input[source(i)];
-#endif
+    make_item(i);
 #endif
 }

@@ -3,6 +3,7 @@
 use super::by_name::FLOATS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::primitives::random::low_high;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand, Operation,
     Program, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as, operands,
@@ -76,11 +77,6 @@ kernel_params! {
     }
 }
 
-/// Low word, high word.
-pub(super) fn words(x: u64) -> [u32; 2] {
-    [x as u32, (x >> 32) as u32]
-}
-
 impl Dropout {
     /// Drops each of `n` elements with probability `p`, with seed, stream and offset 0.
     pub fn new(p: f64, n: usize) -> Self {
@@ -145,9 +141,9 @@ impl Dropout {
         }
         let (threshold, scale) = self.rule();
         let params = DropoutParams {
-            seed: words(seed),
-            stream: words(stream),
-            first: words(offset / 4),
+            seed: low_high(seed),
+            stream: low_high(stream),
+            first: low_high(offset / 4),
             n: count,
             threshold,
             scale,

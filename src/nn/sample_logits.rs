@@ -1,9 +1,10 @@
 //! Tokens drawn from logits.
 
 use super::by_name::FLOATS;
-use super::dropout::{OFFSET, SEED, STREAM, words};
+use super::dropout::{OFFSET, SEED, STREAM};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::primitives::random::low_high;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand, Operation,
     Program, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as, operands,
@@ -198,9 +199,9 @@ impl SampleLogits {
             return Ok(program);
         }
         let params = SampleLogitsParams {
-            seed: words(seed),
-            stream: words(stream),
-            first: words(offset / 4),
+            seed: low_high(seed),
+            stream: low_high(stream),
+            first: low_high(offset / 4),
             shift: (offset % 4) as u32,
             rows: rows as u32,
             classes: classes as u32,

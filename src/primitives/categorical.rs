@@ -1,5 +1,6 @@
 //! Random categories of given weights.
 
+use super::random::low_high;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -186,11 +187,10 @@ impl Op<u32> for Categorical {
         if n == 0 {
             return Ok(program);
         }
-        let halves = |x: u64| [x as u32, (x >> 32) as u32];
         let params = CategoricalParams {
-            seed: halves(seed),
-            stream: halves(stream),
-            first: halves(offset / 4),
+            seed: low_high(seed),
+            stream: low_high(stream),
+            first: low_high(offset / 4),
             n: count,
             categories: weights.len() as u32,
         };

@@ -53,7 +53,7 @@ mod operator;
 mod partition;
 mod quadtree;
 mod quantile;
-mod random;
+pub(crate) mod random;
 mod reduce;
 mod reduce_by_key;
 mod reduce_offsets;

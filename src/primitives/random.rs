@@ -151,7 +151,8 @@ kernel_params! {
     }
 }
 
-fn halves(x: u64) -> [u32; 2] {
+/// Low word, high word.
+pub(crate) fn low_high(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
 }
 
@@ -308,9 +309,9 @@ impl Random {
             let kernel = Kernel::of_file("primitives/random", spec.clone().flag("VECTORS", vectors));
             let kernel = program.kernel(kernel);
             let params = RandomParams {
-                seed: halves(self.seed),
-                stream: halves(self.stream),
-                first: halves(self.offset / 4 + first / 4),
+                seed: low_high(self.seed),
+                stream: low_high(self.stream),
+                first: low_high(self.offset / 4 + first / 4),
                 n: count as u32,
                 shift,
                 ..params

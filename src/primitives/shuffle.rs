@@ -1,5 +1,6 @@
 //! A random permutation of elements.
 
+use super::random::low_high;
 use super::{Argsort, Distribution, Gather, RadixSort, Random};
 use crate::array::HostData;
 use crate::element::{DType, Element};
@@ -103,8 +104,7 @@ impl Shuffle {
         let [words, order] = [(); 2].map(|()| program.scratch(bytes));
         let spec = Spec::new().flag("INT64", profile.features.int64);
         let kernel = program.kernel(Kernel::of_file("primitives/shuffle_words", spec));
-        let params =
-            ShuffleParams { seed: [self.seed as u32, (self.seed >> 32) as u32], n: n as u32, pad: 0 };
+        let params = ShuffleParams { seed: low_high(self.seed), n: n as u32, pad: 0 };
         program.dispatch(kernel, &params, vec![words], Grid::fold((n as u64).div_ceil(1024)));
         let [input, output] = [0, 1].map(Resource::Operand);
         let [by, order] = [words.resource, order.resource];
