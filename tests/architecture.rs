@@ -64,10 +64,15 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> 
     found
 }
 
-/// The sources, but for files of unit tests.
+/// The sources, but for files and folders of unit tests.
 fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let tests = |path: &Path| {
+        let inside = path.strip_prefix(root).unwrap().with_extension("");
+        inside.iter().any(|part| part == "tests")
+    };
     let mut sources = files_below("src", "rs");
-    sources.retain(|(path, _)| path.file_name() != Some("tests.rs".as_ref()));
+    sources.retain(|(path, _)| !tests(path));
     sources
 }
 

@@ -51,4 +51,5 @@ pub(super) fn normal(x: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[path = "tests/activation.rs"]
 mod tests;

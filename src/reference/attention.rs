@@ -321,4 +321,5 @@ impl AttentionRow {
 }
 
 #[cfg(test)]
+#[path = "tests/attention.rs"]
 mod tests;

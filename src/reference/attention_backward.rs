@@ -251,4 +251,5 @@ fn row_terms(
 }
 
 #[cfg(test)]
+#[path = "tests/attention_backward.rs"]
 mod tests;

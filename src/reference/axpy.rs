@@ -79,4 +79,5 @@ pub fn axpy_bound<T: Number>(alpha: f64, x: &[T], y: &[T]) -> Result<Vec<f64>> {
 }
 
 #[cfg(test)]
+#[path = "tests/axpy.rs"]
 mod tests;

@@ -248,4 +248,5 @@ pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl Fn
 }
 
 #[cfg(test)]
+#[path = "tests/conv.rs"]
 mod tests;

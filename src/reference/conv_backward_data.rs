@@ -53,4 +53,5 @@ fn sums<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<Out
 }
 
 #[cfg(test)]
+#[path = "tests/conv_backward_data.rs"]
 mod tests;

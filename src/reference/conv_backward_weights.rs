@@ -93,4 +93,5 @@ fn bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<OutputSum
 }
 
 #[cfg(test)]
+#[path = "tests/conv_backward_weights.rs"]
 mod tests;

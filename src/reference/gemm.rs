@@ -237,4 +237,5 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
 }
 
 #[cfg(test)]
+#[path = "tests/gemm.rs"]
 mod tests;

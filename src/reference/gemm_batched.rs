@@ -104,4 +104,5 @@ fn each_matrix<T, R>(
 }
 
 #[cfg(test)]
+#[path = "tests/gemm_batched.rs"]
 mod tests;

@@ -46,4 +46,5 @@ fn product(op: &Gemv) -> Gemm {
 }
 
 #[cfg(test)]
+#[path = "tests/gemv.rs"]
 mod tests;

@@ -86,4 +86,5 @@ fn count<T: Number>(edges: &[f64], input: &[T], counts: &mut [u32]) {
 }
 
 #[cfg(test)]
+#[path = "tests/histogram.rs"]
 mod tests;

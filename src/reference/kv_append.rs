@@ -180,4 +180,5 @@ fn stored(kv: KvType, x: &[f32]) -> Vec<f32> {
 }
 
 #[cfg(test)]
+#[path = "tests/kv_append.rs"]
 mod tests;

@@ -128,4 +128,5 @@ fn error(function: &MapFn, x: f64, y: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[path = "tests/map.rs"]
 mod tests;

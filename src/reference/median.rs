@@ -52,4 +52,5 @@ pub fn median<T: Number>(op: &Median, input: &[T]) -> Vec<T> {
 }
 
 #[cfg(test)]
+#[path = "tests/median.rs"]
 mod tests;

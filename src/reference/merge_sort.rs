@@ -35,12 +35,5 @@ pub fn merge_sort_positions<T: Copy>(keys: &[T], less: impl Fn(T, T) -> bool) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_by_hand() {
-        assert_eq!(merge_sort_positions(&[3, -1, 2, -3], |a: i32, b| a.abs() < b.abs()), [1, 2, 0, 3]);
-        assert_eq!(merge_sort_positions::<u32>(&[], |a, b| a < b), [0; 0]);
-    }
-}
+#[path = "tests/merge_sort.rs"]
+mod tests;

@@ -149,4 +149,5 @@ pub(super) fn chain(n: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[path = "tests/number.rs"]
 mod tests;

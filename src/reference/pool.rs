@@ -126,4 +126,5 @@ pub(super) fn each_window(windows: &Windows, mut visit: impl FnMut(usize, &[Cell
 }
 
 #[cfg(test)]
+#[path = "tests/pool.rs"]
 mod tests;

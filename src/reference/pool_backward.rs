@@ -77,4 +77,5 @@ fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<[f64;
 }
 
 #[cfg(test)]
+#[path = "tests/pool_backward.rs"]
 mod tests;

@@ -95,4 +95,5 @@ fn code_of(x: u32, y: u32) -> u32 {
 }
 
 #[cfg(test)]
+#[path = "tests/quadtree.rs"]
 mod tests;

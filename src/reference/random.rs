@@ -113,4 +113,5 @@ pub fn random_floats(op: &Random) -> (Vec<f64>, Option<Vec<f64>>) {
 }
 
 #[cfg(test)]
+#[path = "tests/random.rs"]
 mod tests;

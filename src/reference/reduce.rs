@@ -129,4 +129,5 @@ pub fn reduce_bound<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]
 }
 
 #[cfg(test)]
+#[path = "tests/reduce.rs"]
 mod tests;

@@ -30,13 +30,5 @@ pub fn run_length<T: Copy + PartialEq>(input: &[T]) -> (Vec<T>, Vec<u32>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_give_their_first_element_and_length() {
-        assert_eq!(run_length(&[7, 7, 3, 3, 3, 7]), (vec![7, 3, 7], vec![2, 3, 1]));
-        assert_eq!(run_length::<u32>(&[]), (vec![], vec![]));
-        assert_eq!(run_length(&[f32::NAN, f32::NAN]).1, [1, 1]);
-    }
-}
+#[path = "tests/run_length.rs"]
+mod tests;

@@ -134,4 +134,5 @@ pub fn scan_bound<T: Number>(
 }
 
 #[cfg(test)]
+#[path = "tests/scan.rs"]
 mod tests;

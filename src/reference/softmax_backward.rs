@@ -37,26 +37,5 @@ fn elements<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<(f64, f64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gradient_matches_finite_differences() {
-        use super::super::softmax;
-        let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
-        let dx = softmax_backward(4, &softmax(4, &x), &dy);
-        let loss = |x: &[f32]| -> f64 {
-            softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
-        };
-        super::super::assert_slopes(&x, &dx, loss);
-        // A shift of all logits has no effect.
-        assert!(dx.iter().sum::<f32>().abs() < 1e-6);
-    }
-
-    #[test]
-    fn bound_is_small() {
-        assert!(
-            softmax_backward_bound(2, &[0.25f32, 0.75], &[1.0, 2.0]).iter().all(|b| *b > 0.0 && *b < 1e-5)
-        );
-    }
-}
+#[path = "tests/softmax_backward.rs"]
+mod tests;

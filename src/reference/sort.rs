@@ -90,4 +90,5 @@ pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
 }
 
 #[cfg(test)]
+#[path = "tests/sort.rs"]
 mod tests;

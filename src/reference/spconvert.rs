@@ -97,4 +97,5 @@ pub fn spconvert(matrix: &HostMatrix, to: Target) -> Result<HostMatrix> {
 }
 
 #[cfg(test)]
+#[path = "tests/spconvert.rs"]
 mod tests;

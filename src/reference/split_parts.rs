@@ -25,12 +25,5 @@ pub fn split_parts<T: Copy>(x: &[T], parts: &[u32], count: usize) -> (Vec<T>, Ve
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_keep_their_order() {
-        let (moved, counts) = split_parts(&['a', 'b', 'c', 'd', 'e'], &[2, 0, 1, 0, 9], 3);
-        assert_eq!((moved, counts), (vec!['b', 'd', 'c', 'a', 'e'], vec![2, 1, 2]));
-    }
-}
+#[path = "tests/split_parts.rs"]
+mod tests;

@@ -177,4 +177,5 @@ impl StatePrefixes {
 }
 
 #[cfg(test)]
+#[path = "tests/states.rs"]
 mod tests;

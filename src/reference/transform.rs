@@ -227,4 +227,5 @@ pub fn transform_bound(
 }
 
 #[cfg(test)]
+#[path = "tests/transform.rs"]
 mod tests;

@@ -91,4 +91,5 @@ fn apply<T: Number>(function: &ZipFn, a: T::Wide, b: T::Wide) -> T::Wide {
 }
 
 #[cfg(test)]
+#[path = "tests/zip.rs"]
 mod tests;
