@@ -66,7 +66,7 @@ macro_rules! from_vec {
 from_vec!(f32 => F32, f16 => F16, i32 => I32, u32 => U32, u8 => U8, i8 => I8);
 
 impl HostData {
-    /// The types that there are.
+    /// All element types.
     pub const TYPES: [DType; 6] = [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8];
 
     /// Creates `n` zeros.
@@ -114,7 +114,7 @@ impl HostData {
         with_data!(self, v => of(v), Self::Unseen(dtype, _) => *dtype)
     }
 
-    /// Returns whether the elements are there; an array of [`HostArray::unseen`] has only their type and number.
+    /// Returns whether the array holds its elements; one of [`HostArray::unseen`] knows only their type and number.
     pub fn is_seen(&self) -> bool {
         !matches!(self, Self::Unseen(..))
     }

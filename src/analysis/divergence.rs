@@ -30,8 +30,8 @@ pub fn lane_position(block: [u32; 3], index: u32) -> [u32; 3] {
     [index % x, index / x % y, index / (x * y)]
 }
 
-/// Counts the divergent warps in `grid` blocks of `block` threads, where `way` maps a thread's global position to its
-/// way.
+/// Counts the divergent warps in `grid` blocks of `block` threads. `way` returns the branch that the thread at a global
+/// position takes.
 ///
 /// ```
 /// use tilework::analysis::divergence;

@@ -36,7 +36,7 @@ pub struct Traffic {
 ///   ended. [`Malformed`](crate::ErrorKind::Malformed): a message was cut short.
 /// - Those of the ops on the device.
 ///
-/// After an error the group is of no more use: other ranks end with an error within their time-out.
+/// After an error the group cannot be used again; the other ranks end with an error within their time-out.
 #[derive(Debug)]
 pub struct Rank<T: Transport> {
     transport: T,
