@@ -1,6 +1,7 @@
 //! The variant `coop`, flash attention on cooperative matrices of f16: `shaders/attention/attention_coop.wgsl`.
 
-use super::attention::{Attention, KvType};
+use super::attention::Attention;
+use super::kv_storage::KvType;
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::DType;
 use crate::error::{Result, err};

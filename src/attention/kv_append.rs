@@ -1,6 +1,7 @@
 //! Appending to a key-value cache.
-use super::attention::{Attention, KvType, Paging};
+use super::attention::Attention;
 use super::by_name;
+use super::kv_storage::{KvType, Paging};
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};

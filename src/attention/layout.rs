@@ -1,6 +1,7 @@
 //! The parameters, bindings and chunks that the kernels of attention share.
 
-use super::attention::{Attention, KvType, Paging};
+use super::attention::Attention;
+use super::kv_storage::{KvType, Paging};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, BoundSpan};

@@ -1,6 +1,6 @@
 //! Pages of a cache, given to sequences on the host.
 
-use super::attention::Paging;
+use super::kv_storage::Paging;
 use crate::error::{Result, err, filled};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! The ways to compute attention. Resolves the name of a variant, once.
 
-use super::attention::{Attention, KvType};
+use super::attention::Attention;
 use super::coop::{self, CoopTile};
 use super::flash::{self, FlashTile};
+use super::kv_storage::KvType;
 use super::layout::AttentionLowering;
 use super::{naive, split};
 use crate::error::{Result, err};
