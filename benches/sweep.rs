@@ -10,6 +10,8 @@
 //! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
 //! - `--picture FILE.svg`: regret over size
 //! - `--cuda on` sweeps products and attention of f16 by CUDA
+//! - `--check N` measures nothing: of each op N shapes without elements, of one, one beyond a tile, or at the end of the
+//!   largest binding, by every variant in turn, compared with the reference
 //! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
 //!   of eight, so that few kernels are compiled
 
@@ -17,6 +19,8 @@
 mod candidates;
 #[path = "sweep/catalogue.rs"]
 mod catalogue;
+#[path = "sweep/checked.rs"]
+mod checked;
 #[cfg(feature = "cuda")]
 #[path = "sweep/on_cuda.rs"]
 mod on_cuda;
@@ -51,6 +55,7 @@ struct Options {
     all: bool,
     plain: bool,
     cuda: bool,
+    check: usize,
 }
 
 impl Options {
@@ -70,6 +75,7 @@ impl Options {
             all: false,
             plain: false,
             cuda: false,
+            check: 0,
         };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
@@ -95,6 +101,7 @@ impl Options {
                 "--all" => options.all = value != "off",
                 "--cuda" => options.cuda = value != "off",
                 "--plain" => options.plain = value != "off",
+                "--check" => options.check = number()? as usize,
                 "--merge" => options.merge = Some(value),
                 _ => return Err(format!("unknown option {arg}")),
             }
@@ -124,6 +131,10 @@ fn main() -> Result<()> {
             let adapter = if named.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(named) };
             let request = GpuOptions { adapter, tuning: Tuning::Off, ..Default::default() };
             match pollster::block_on(Gpu::request(request)) {
+                Ok(gpu) if options.check > 0 => {
+                    let wrong = checked::check(&gpu, &options);
+                    std::process::exit(i32::from(wrong > 0));
+                }
                 Ok(gpu) => swept(&gpu, &options)?,
                 Err(e) => {
                     println!("skipped: {e}");

@@ -18,7 +18,11 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 const VEC4S: u32 = 1u;
+#if RUNS
+const TILE_VEC4S: u32 = VEC4S;
+#else
 const TILE_VEC4S: u32 = WORKGROUP_SIZE * VEC4S;
+#endif
 
 #block tile_and_lane()
     var tile = workgroup_index(group);

@@ -1,6 +1,8 @@
 // Scan at the speed of memory: one thread holds VEC4S vec4 of a tile in registers, and joins them by subgroup shuffles
 // (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
 // from earlier tiles. REDUCE only totals the tile.
+// With RUNS a tile belongs to one thread, which walks it without a barrier: for devices whose cores run the threads of a
+// workgroup one after the other.
 // Lanes of a subgroup load neighbours. Elements over more than a word come as units of one vector: scan_states.
 #import primitives/scan_advance
 #import primitives/scan_words as unit
@@ -31,6 +33,19 @@ fn is_full(tile: u32) -> bool {
 #endif
 }
 
+#if RUNS
+// Walks vec4 `from` to `end` of the tile of a thread, behind `base`.
+#block walk(from, end, load, full)
+    for (var i = {from}; i < {end}; i++) {
+        let q = place(tile, i);
+        let loaded = {load}(q);
+#if !REDUCE
+        emit_vec4(base, nothing(), loaded, q, {full});
+#endif
+        base = join(base, fold_vec4(loaded, q));
+    }
+#end
+#else
 #put load_vec4s(load_tile, load_vec4, load_any)
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
@@ -56,6 +71,7 @@ fn scan_vec4s(
 #endif
     return before;
 }
+#endif
 
 #if LOOKBACK
 #put total_of_tile(let loaded = load_any(q);, fold_vec4(loaded, q))
@@ -69,7 +85,12 @@ fn scan_tiles(
 #endif
 #put thread_builtins(index, SUBGROUPS)
 ) {
+#if RUNS
+    let tile = workgroup_index(group) * WORKGROUP_SIZE + index;
+    if tile >= params.tiles { return; }
+#else
 #put tile_and_lane()
+#endif
 #if LIMITED
 #if !REVERSE
     // No tile waits for one behind the end.
@@ -80,6 +101,18 @@ fn scan_tiles(
 #endif
 #endif
 #endif
+#if RUNS
+    var base = nothing();
+#if CARRIED
+    base = item(value_of(carries[params.first_tile + tile]), false);
+#endif
+    let whole = select(0u, TILE_VEC4S, is_full(tile));
+#put walk(0u, whole, load_vec4, true)
+#put walk(whole, TILE_VEC4S, load_any, false)
+#if REDUCE
+    totals[params.first_tile + tile] = base;
+#endif
+#else
     let loaded = load_tile(tile, first, step);
     var run = nothing();
     let before = scan_vec4s(&run, loaded, tile, first, step, sub_lane, sub_size);
@@ -99,5 +132,6 @@ fn scan_tiles(
 #for i in VEC4S
     emit_vec4(base, before[{i}], loaded[{i}], place(tile, nth(first, step, {i}u)), full);
 #end
+#endif
 #endif
 }

@@ -1,7 +1,12 @@
 // Last step of a pass of the variant `counting`: one workgroup takes its block tile by tile, ranks the keys of a tile
-// by digit, in order, and moves them to the positions that the counts of all blocks give.
-#import primitives/sort_tile
+// by digit, in order, and moves them to the positions that the counts of all blocks give. With RUNS one thread does so,
+// key by key.
 #import primitives/sort_block
+#if RUNS
+#import primitives/sort_runs
+#else
+#import primitives/sort_tile
+#endif
 
 @group(0) @binding(1) var<storage, read> keys_in: array<Key>;
 @group(0) @binding(2) var<storage, read_write> keys_out: array<Key>;
@@ -29,6 +34,7 @@ fn position_of(at: u32) -> u32 { return params.first + at; }
 #endif
 #endif
 
+#if !RUNS
 // Where the next key of each digit of this block goes.
 var<workgroup> wg_next: array<u32, RADIX>;
 
@@ -37,6 +43,7 @@ fn claim_digit(digit: u32, start: u32, keys: u32) {
     wg_bases[digit] = next - start;
     wg_next[digit] = next + keys;
 }
+#endif
 
 // An output above one binding is written window by window.
 fn store_key(place: u32, key: Key) {
@@ -53,6 +60,29 @@ fn store_value(place: u32, value: u32) {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+#if RUNS
+#put block_of_thread(group, index)
+    // The counters are the places of the next keys.
+    var before = 0u;
+    for (var digit = 0u; digit < RADIX; digit++) {
+        wg_counters[counter(digit, index)] = before + counts[count_of(digit, block)];
+        before += totals[digit];
+    }
+    for (var at = range.x; at < range.y; at++) {
+        let key = given_key(keys_in[at]);
+        let next = counter(digit_at(key, shift, mask), index);
+        let place = wg_counters[next];
+        wg_counters[next] = place + 1u;
+        store_key(place, key);
+#if VALUES
+#if POSITIONS
+        store_value(place, position_of(at));
+#else
+        store_value(place, values_in[at]);
+#endif
+#endif
+    }
+#else
     let block = workgroup_index(group);
     if block >= params.blocks { return; }
     take_place(index);
@@ -89,4 +119,5 @@ fn sort_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
 #endif
         workgroupBarrier();
     }
+#endif
 }

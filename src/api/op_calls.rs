@@ -127,6 +127,15 @@ impl Gpu {
     /// Those of planning the op and [`upload`](Self::upload).
     pub fn ready(&self, call: OpCall) -> Result<ReadyCall> {
         let executable = self.plan_call(&call)?;
+        self.ready_as(call, executable)
+    }
+
+    /// As [`ready`](Self::ready), by an executable that the call was lowered to for another profile.
+    ///
+    /// # Errors
+    /// Those of [`upload`](Self::upload).
+    #[doc(hidden)]
+    pub fn ready_as(&self, call: OpCall, executable: Executable) -> Result<ReadyCall> {
         let buffers = call.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
             match role.input() {
                 Some(array) => self.upload_data(array.data()),

@@ -67,7 +67,8 @@ use half::f16;
 /// # Variants
 /// Each step adds one idea: `naive`; `tiled` (workgroup memory); `coarsened` (a thread computes several tiles of
 /// columns); `register-direct` (a thread has the sums of a row in registers, A comes straight from storage);
-/// `register-staged` (the same, A staged through workgroup memory); `register` (blocks of sums, both factors staged);
+/// `register-staged` (the same, A staged through workgroup memory); `unstaged` (blocks of sums, both factors straight
+/// from storage: without barriers, for processors); `register` (blocks of sums, both factors staged);
 /// `double` (two tiles in workgroup memory, loads ahead of use); `split-k` (k split over workgroups, a second pass
 /// adds the sums) and `split-k-atomic` (sums added by compare-exchange). `coop` runs on cooperative matrices and
 /// rounds f32 factors to f16 or splits them: see [`Precision`]. `auto`, the default, predicts the time of each variant,
@@ -141,8 +142,8 @@ impl Gemm {
     /// Sets the tile that a workgroup computes. The default suits the device, the shape and the variant. With a
     /// tile and without a variant, `auto` chooses `tiled`.
     ///
-    /// - `naive` (which ignores `k`) and `tiled` have one thread for each element and take any sides within the
-    ///   device's limits.
+    /// - `naive` and `tiled` have one thread for each element and take any sides within the device's limits. `naive` and
+    ///   `unstaged` ignore `k`.
     /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` and `register-staged` need `n` to be a multiple
     ///   of 4 up to 64, which is what a thread computes, and `m` to be at least `n / 2`.
     /// - The other variants need multiples of their [`thread_tile`](Self::thread_tile), and `k` a multiple of 4.

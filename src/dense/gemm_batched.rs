@@ -60,7 +60,8 @@ use half::f16;
 /// # Variants
 /// `naive`; `small` (a workgroup computes whole products, [`products`](Self::products) of them, with m and n up to
 /// 64, and each thread a [`thread_tile`](Self::thread_tile) of C); `register` (a workgroup computes a tile of one
-/// C); `coop` (the same on cooperative matrices of f16). `auto`, the default, predicts which is the fastest.
+/// C); `unstaged` (the same without workgroup memory, for processors); `coop` (the same on cooperative matrices of
+/// f16). `auto`, the default, predicts which is the fastest.
 ///
 /// # On CUDA
 /// As [`Gemm`].
@@ -121,8 +122,8 @@ impl GemmBatched {
         self
     }
 
-    /// Sets the part of C that one thread of `small` computes: multiples of 4 up to 16, by default 4 x 4. Other
-    /// variants ignore it.
+    /// Sets the part of C that one thread of `small` (by default 4 x 4) or `unstaged` computes: multiples of 4 up to 16.
+    /// Other variants ignore it.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.product.thread = Some([tile.rows, tile.columns]);

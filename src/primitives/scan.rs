@@ -85,7 +85,8 @@ use half::f16;
 /// further chunk.
 ///
 /// # Variants
-/// See [`Scan::variants`]. `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
+/// See [`Scan::variants`]. `auto` (the default) takes `lookback`, and `hierarchical` if bits must
+/// repeat or on software drivers.
 ///
 /// ```
 /// use tilework::program::{DeviceProfile, Op};

@@ -54,7 +54,8 @@ use std::marker::PhantomData;
 /// elements; a state takes as many times its words.
 ///
 /// # Variants
-/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must
+/// repeat or on software drivers.
 ///
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.

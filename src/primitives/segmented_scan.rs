@@ -62,7 +62,8 @@ use half::f16;
 /// dispatch if one tile holds everything; and the same again for each further chunk.
 ///
 /// # Variants
-/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must
+/// repeat or on software drivers.
 ///
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.

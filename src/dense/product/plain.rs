@@ -1,7 +1,9 @@
-//! The simple kernels, from the definition to sums in registers with A straight from storage; and the epilogue
-//! alone, for products whose factors are not read.
+//! The simple kernels, from the definition to sums in registers with A or both factors straight from storage; and the
+//! epilogue alone, for products whose factors are not read.
 
+use super::division::register_sides;
 use super::job::{ProductJob, Workgroups};
+use super::policy::{self, register_thread};
 use super::{Division, Product, ProductTile};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
@@ -16,6 +18,9 @@ pub(super) const ELEMENT: Division = Division::new([1, 1, 1], [1, 1]);
 pub(super) const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 const COARSENED: Division = Division::new([16, 64, 16], [1, 4]);
 const REGISTER_ROW: Division = Division::new([64, 16, 4], [1, 16]);
+
+/// Thread tiles of variants with blocks of sums.
+pub(super) const FOURS: &str = "multiples of 4 up to 16 in rows and columns";
 
 /// Maximum of columns of C that a thread of the kernels with a row each computes.
 const MAX_COLUMNS: u32 = 64;
@@ -34,6 +39,7 @@ pub(super) enum PlainKernel {
     Coarsened,
     RegisterDirect,
     RegisterStaged,
+    Unstaged,
 }
 
 impl PlainKernel {
@@ -47,11 +53,13 @@ impl PlainKernel {
         let (suits, has) = match self {
             Self::Naive | Self::Tiled => (TILED, "1 x 1"),
             Self::Coarsened => (COARSENED, "1 x 2 or 1 x 4"),
+            Self::Unstaged => (policy::unstaged(job), FOURS),
             _ => (REGISTER_ROW, "1 x 4 to 1 x 64, in multiples of 4"),
         };
         let mut division = job.product.division(suits, |tile| match self {
             Self::Coarsened => [1, if tile.n.is_multiple_of(4) { 4 } else { 2 }],
             Self::RegisterDirect | Self::RegisterStaged => [1, tile.n],
+            Self::Unstaged => register_thread(tile),
             _ => suits.thread,
         });
         if self.has_rows() && job.product.tile.is_none() {
@@ -61,6 +69,7 @@ impl PlainKernel {
         let right = match self {
             Self::Coarsened => rows == 1 && (columns == 2 || columns == 4),
             Self::Naive | Self::Tiled => [rows, columns] == suits.thread,
+            Self::Unstaged => register_sides(division.thread),
             _ => rows == 1 && columns.is_multiple_of(4) && (4..=MAX_COLUMNS).contains(&columns),
         };
         division.check_sides(job.name, variant, right, has)?;
@@ -83,12 +92,12 @@ impl PlainKernel {
             ));
         }
         let workgroup = match self {
-            Self::RegisterDirect | Self::RegisterStaged => [division.threads(), 1],
+            Self::RegisterDirect | Self::RegisterStaged | Self::Unstaged => [division.threads(), 1],
             _ => [u64::from(n / columns), u64::from(m)],
         };
         let [m, n, k] = [m, n, k].map(u64::from);
         let bytes = match self {
-            Self::Naive => 0,
+            Self::Naive | Self::Unstaged => 0,
             Self::Tiled | Self::Coarsened => 4 * k * (m + if job.product.trans_b { n | 1 } else { n }),
             Self::RegisterDirect => 4 * k * n,
             Self::RegisterStaged => (k * n).saturating_add(m.saturating_mul(k | 1)).saturating_mul(4),
@@ -107,7 +116,10 @@ impl PlainKernel {
         let spec = job.end_spec(3, job.is_sliced());
         let spec = spec.flag("TRANS_A", product.trans_a).flag("TRANS_B", product.trans_b);
         let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
-        let spec = if self == Self::Naive { spec } else { spec.constant("TILE_K", tile.k) };
+        let spec = match self {
+            Self::Naive | Self::Unstaged => spec,
+            _ => spec.constant("TILE_K", tile.k),
+        };
         let written = |spec: Spec| spec.flag("UNROLLED", product.unrolled == Some(true));
         let kernel = match self {
             Self::Naive => Kernel::of_file("dense/gemm_naive", spec),
@@ -116,6 +128,14 @@ impl PlainKernel {
             Self::RegisterDirect => Kernel::of_file("dense/gemm_register_direct", written(spec)),
             Self::RegisterStaged => {
                 Kernel::of_file("dense/gemm_register_staged", written(spec.flag("STAGED", true)))
+            }
+            Self::Unstaged => {
+                let whole =
+                    product.m.is_multiple_of(tile.m as usize) && product.n.is_multiple_of(tile.n as usize);
+                let spec = spec.constant("THREAD_M", thread[0]).constant("THREAD_N", thread[1]);
+                let spec = spec.flag("VEC_A", job.vec4s(0)).flag("VEC_B", job.vec4s(1));
+                let spec = spec.flag("VEC_C", job.vec4s(2)).flag("WHOLE_TILES", whole);
+                Kernel::of_file("dense/gemm_unstaged", spec)
             }
         };
         let kernel = program.kernel(kernel);

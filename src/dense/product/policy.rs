@@ -41,6 +41,14 @@ const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32
 /// For processors, which compile slowly and gain nothing from larger tiles.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
+/// For `unstaged` where one core runs all threads of a workgroup: eight threads.
+const UNSTAGED: [Division; 4] = [
+    Division::new([16, 64, 4], [8, 16]),
+    Division::new([16, 32, 4], [8, 8]),
+    Division::new([4, 64, 4], [4, 8]),
+    Division::new([8, 16, 4], [4, 4]),
+];
+
 /// For cooperative matrices: the tile and the part of a subgroup, largest first. Fitted as those of [`CARD`].
 const COOP: &[Division] = &[
     row([128, 256, 48], [64, 64], 47, [1300, 8000]),
@@ -98,6 +106,7 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
         "register" | "double" | "split-k" | "split-k-atomic" => {
             rows(profile).iter().map(Division::name).collect()
         }
+        "unstaged" if profile.quirks.serial_workgroups => UNSTAGED.iter().map(Division::name).collect(),
         "coop" => COOP.iter().chain(COOP_SPLIT).map(Division::name).collect(),
         _ => Vec::new(),
     }
@@ -133,6 +142,31 @@ pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> ProductPrediction 
         Some(row) => sliced(variant, row, job),
         None => best(&mut table.iter().filter(usable)).unwrap_or_else(smallest),
     }
+}
+
+/// The division that suits `unstaged`.
+pub(super) fn unstaged(job: &ProductJob<'_>) -> Division {
+    let Product { m, n, k, .. } = *job.product;
+    let profile = job.profile;
+    if !profile.quirks.serial_workgroups {
+        return Division::new([64, 64, 4], [4, 4]);
+    }
+    let forced = profile.choices.row(job.product.op(), "unstaged");
+    if let Some(row) = forced.and_then(|name| UNSTAGED.iter().find(|row| row.name() == name)) {
+        return *row;
+    }
+    // Mesa 22.3's software driver, in this order: 512 cubed 17.7, 27.1, 36.4, 47.5 ms; 256 cubed 1.14, 1.35, -, 2.52;
+    // 100 cubed 156, 165, 185, 286 us; 4 x 256 x 256 134, 142, 76, 110; 512 x 1 x 512 1.83, 0.92, 2.36, 0.73 ms. Longer
+    // kernels take longer to compile.
+    UNSTAGED[if n <= 16 || m * n <= 1024 {
+        3
+    } else if m <= 4 {
+        2
+    } else if n >= 64 && m.saturating_mul(n).saturating_mul(k) >= 1 << 24 {
+        0
+    } else {
+        1
+    }]
 }
 
 /// The number of slices with which a division is predicted to be the fastest.
@@ -278,14 +312,14 @@ fn predicted(variant: &str, job: &ProductJob<'_>) -> f64 {
     predict::seconds(&Rates::of(job.profile), &work(variant, job), &division, 1)
 }
 
+const UNSTAGED_WHY: &str = "sums in registers; a processor's caches replace workgroup memory";
+
 /// Variants that need no prediction.
 fn simple_of_one(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
     let Product { m, n, k, .. } = *job.product;
-    // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292 and 62;
-    // 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
-    job.profile.quirks.serial_workgroups.then(|| match m.min(n) >= 32 && k >= 16 {
-        true => ("double", "sums in registers; a processor's caches replace larger tiles".into()),
-        false => ("naive", "too small for tiles: barriers are slow on a processor".into()),
+    job.profile.quirks.serial_workgroups.then(|| match m.saturating_mul(n).saturating_mul(k) > 1 << 13 {
+        true => ("unstaged", UNSTAGED_WHY.into()),
+        false => ("naive", "short kernels compile sooner".into()),
     })
 }
 
@@ -295,19 +329,9 @@ fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
         return Some(("naive", "one thread tile is the whole product: no element is used twice".into()));
     }
-    if !job.profile.quirks.serial_workgroups {
-        return None;
-    }
-    Some(if m.min(n) < 4 || k < 4 || m.min(n) < 16 && k < 1 << 12 {
-        ("naive", "too small for tiles: barriers are slow on a processor".into())
-    } else if m.max(n) <= SMALL_SIDE {
-        ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
-    } else {
-        (
-            "register",
-            format!("a workgroup computes a part of {m} x {n}; tiles use each element several times"),
-        )
-    })
+    // Mesa 22.3's software driver, us of `unstaged`, `small`, `register`: 200 of 8^3 157, 166, 429; 64 of 16^3 172, 237,
+    // 273; 32 of 64^3 1812, 3830, 5947; 8 of 128 x 128 x 64 790, -, 2963.
+    job.profile.quirks.serial_workgroups.then(|| ("unstaged", UNSTAGED_WHY.into()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use super::division::{Division, ProductTile, register_sides};
 use super::job::{ProductJob, Workgroups};
+use super::plain::FOURS;
 use super::policy;
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
@@ -133,7 +134,7 @@ impl RegisterForm {
         job: &ProductJob<'_>,
     ) -> Result<Self> {
         let right = register_sides(division.thread);
-        division.check_sides(job.name, variant, right, "multiples of 4 up to 16 in rows and columns")?;
+        division.check_sides(job.name, variant, right, FOURS)?;
         if !division.tile.k.is_multiple_of(4) {
             return Err(err!(
                 InvalidArgument,

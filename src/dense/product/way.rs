@@ -26,6 +26,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
         "register-staged",
         "the same with A staged through workgroup memory: all else equal, both loads coalesce",
     ),
+    UNSTAGED,
     Variant::portable("register", "a block of sums in registers, tiles of both factors staged"),
     Variant::portable(
         "double",
@@ -50,9 +51,15 @@ pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
         "small",
         "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
     ),
+    UNSTAGED,
     Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
     COOP,
 ];
+
+const UNSTAGED: Variant = Variant::portable(
+    "unstaged",
+    "a block of sums in registers, both factors straight from storage: no barrier, for processors",
+);
 
 const COOP: Variant = Variant {
     name: "coop",
@@ -87,6 +94,7 @@ impl Way {
             ("coarsened", _) => plain(PlainKernel::Coarsened),
             ("register-direct", _) => plain(PlainKernel::RegisterDirect),
             ("register-staged", _) => plain(PlainKernel::RegisterStaged),
+            ("unstaged", _) => plain(PlainKernel::Unstaged),
             ("split-k", _) => SplitK::check(variant, false, job).map(|(way, of)| (Self::SplitK(way), of)),
             ("split-k-atomic", _) => {
                 SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of))

@@ -1,7 +1,7 @@
 //! The kernels and dispatches of scans, segmented or not.
 
 use super::ScanForm;
-use super::policy::{ScanPolicy, pairs_units, policy, state_policy};
+use super::policy::{WALKERS, pairs_units, policy, state_policy, walked};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::lookback::Posts;
@@ -140,6 +140,9 @@ impl ScanJob<'_> {
         let rounds = dtype.is_float() && op.rounds(dtype);
         let bits = Bits { rounds, deterministic: form.deterministic };
         let (variant, decision) = choose_with(name, &form.variant, variants, profile, bits, || {
+            if profile.quirks.serial_workgroups {
+                return ("hierarchical", "each thread of a processor walks a part, and none waits".into());
+            }
             ("lookback", "reads every element once, and never waits forever for another workgroup".into())
         })?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
@@ -202,8 +205,8 @@ impl ScanLowering<'_> {
         limited(spec, true, bindings.len() as u32)
     }
 
-    /// Splits the array into chunks that each fit one binding, in the order of the scan.
-    fn chunks(&self, tile: u64) -> Result<Vec<ScanChunk>> {
+    /// Splits the array into chunks of whole steps that each fit one binding, in the order of the scan.
+    fn chunks(&self, tile: u64, step: u64) -> Result<Vec<ScanChunk>> {
         let (of_input, of_output) = self.element_bytes();
         let of_heads = match self.job.segments {
             Segments::One | Segments::Rows(_) | Segments::Bits => 0,
@@ -213,13 +216,13 @@ impl ScanLowering<'_> {
         self.profile.check_row(
             self.job.name,
             format_args!("a tile"),
-            tile * element,
+            step * element,
             "use a variant with smaller tiles",
         )?;
         let most = match self.job.segments {
             // The first key of a chunk would need the one before. All operands fit a binding.
             Segments::Keys(_) => self.job.len as u64,
-            _ => self.profile.limits.max_storage_binding / (tile * element) * tile,
+            _ => self.profile.limits.max_storage_binding / (step * element) * step,
         };
         let of = |chunk: BoundChunk| {
             let BoundChunk { first, count: len } = chunk;
@@ -277,6 +280,11 @@ impl ScanLowering<'_> {
         let spec = self.spec();
         // The kernel sees totals in the order of the scan: no direction, no heads of its own.
         let spec = spec.flag("REVERSE", false).flag("EXCLUSIVE", false).flag("ROWS", false);
+        let spec = if self.profile.quirks.serial_workgroups {
+            spec.constant("WORKGROUP_SIZE", WALKERS).constant("ITEMS_PER_THREAD", 64)
+        } else {
+            spec
+        };
         let kernel = self.program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
         let all = ScanChunk { first: 0, len: 0, tiles: all_tiles, number: 0, first_tile: 0 };
         let params = ScanTilesParams { row: 0, ..self.params(&all, all_tiles) };
@@ -303,7 +311,7 @@ impl ScanLowering<'_> {
         let (of_input, of_output) = self.element_bytes();
         let per_word = if state { 1 } else { 4 / of_input };
         let tile = u64::from(WORKGROUP_SIZE * words) * per_word;
-        let chunks = self.chunks(tile)?;
+        let chunks = self.chunks(tile, tile)?;
         let all_tiles = chunks.iter().map(|p| p.tiles).sum();
         let carried = all_tiles > 1;
         // On the way forward what lies behind the length comes last, and harms nobody.
@@ -320,7 +328,7 @@ impl ScanLowering<'_> {
                 ("primitives/scan_ladder", "scan_ladder_reduce"),
                 (spec.clone().flag("REDUCE", true), reads_length),
                 chunks.iter().map(|chunk| (*chunk, 0, vec![bind(0, chunk), totals])),
-                all_tiles,
+                (all_tiles, 1),
             );
             self.scan_totals(totals, all_tiles);
         }
@@ -332,18 +340,19 @@ impl ScanLowering<'_> {
                 let bindings = [bind(0, chunk), bind(output, chunk)];
                 (*chunk, 0, bindings.into_iter().chain(totals).collect())
             }),
-            all_tiles,
+            (all_tiles, 1),
         );
         Ok(())
     }
 
     /// Dispatches a kernel over all chunks, each with its number of vec4 and its bindings, and the length behind them.
+    /// A workgroup takes `each` tiles.
     fn each_chunk(
         &mut self,
         (file, entry): (&'static str, &'static str),
         (spec, reads_length): (Spec, bool),
         chunks: impl Iterator<Item = (ScanChunk, u32, Vec<Binding>)>,
-        all_tiles: u64,
+        (all_tiles, each): (u64, u64),
     ) {
         let mut kernel = None;
         for (chunk, vec4s, mut bindings) in chunks {
@@ -351,7 +360,7 @@ impl ScanLowering<'_> {
             let program = &mut self.program;
             let kernel = *kernel.get_or_insert_with(|| program.kernel(Kernel::library(file, entry, spec)));
             let params = ScanTilesParams { vec4s, ..self.params(&chunk, all_tiles) };
-            self.program.dispatch(kernel, &params, bindings, Grid::fold(chunk.tiles));
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(chunk.tiles.div_ceil(each)));
         }
     }
 
@@ -366,14 +375,21 @@ impl ScanLowering<'_> {
             let pack = 4 / self.job.dtype.size() as u64;
             (4 * pack, policy(self.profile, len / pack))
         };
-        let ScanPolicy { workgroup_size, vec4s } = policy;
-        let subgroups = self.profile.features.subgroups;
+        let walked = walked(self.profile, len.div_ceil(unit)).filter(|_| !one_pass);
+        let (workgroup_size, vec4s, each) = match walked {
+            Some(vec4s) => (WALKERS, vec4s, u64::from(WALKERS)),
+            None => (policy.workgroup_size, policy.vec4s, 1),
+        };
+        let subgroups = self.profile.features.subgroups && walked.is_none();
         let mut spec = self
             .spec()
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("VEC4S", vec4s)
             .flag("HEADS", self.job.segments.labels().is_some())
             .flag("SUBGROUPS", subgroups);
+        if walked.is_some() {
+            spec = spec.flag("RUNS", true);
+        }
         if let Segments::Keys(keys) = self.job.segments {
             spec = if self.monoid.has_state() {
                 spec.flag("KEYS", true)
@@ -396,8 +412,9 @@ impl ScanLowering<'_> {
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
         }
-        let tile = u64::from(workgroup_size * vec4s) * unit;
-        let chunks = self.chunks(tile)?;
+        let tile = u64::from(workgroup_size * vec4s) / each * unit;
+        // Chunks begin at multiples of 256 bytes.
+        let chunks = self.chunks(tile, tile.max(64 * unit))?;
         let all_tiles: u64 = chunks.iter().map(|p| p.tiles).sum();
         let several = all_tiles > 1;
         let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p, unit)).collect();
@@ -421,7 +438,7 @@ impl ScanLowering<'_> {
                 ("primitives/scan_tiles", "scan_tiles_reduce"),
                 (reduce, counted),
                 bindings,
-                all_tiles,
+                (all_tiles, each),
             );
             self.scan_totals(totals, all_tiles);
             spec = spec.flag("CARRIED", true).constant("CARRY_BINDING", binding);
@@ -432,7 +449,8 @@ impl ScanLowering<'_> {
             let bindings = inputs_and_outputs.chain(bound.heads.iter().copied()).chain(scratch);
             (*chunk, *vec4s, bindings.collect())
         });
-        self.each_chunk(("primitives/scan_tiles", "scan_tiles"), (spec, counted), bindings, all_tiles);
+        let kernel = ("primitives/scan_tiles", "scan_tiles");
+        self.each_chunk(kernel, (spec, counted), bindings, (all_tiles, each));
         Ok(())
     }
 

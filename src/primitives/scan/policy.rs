@@ -21,6 +21,15 @@ impl ScanPolicy {
     }
 }
 
+/// Threads of a workgroup of which each walks a tile of its own.
+pub(super) const WALKERS: u32 = 8;
+
+/// The vec4 of a thread that walks a tile of its own, for `vec4s` in all; `None` where a workgroup shares a tile.
+pub(super) fn walked(profile: &DeviceProfile, vec4s: u64) -> Option<u32> {
+    // Barriers are costly on processors. Shorter arrays are one tile of a workgroup.
+    (profile.quirks.serial_workgroups && vec4s > 128).then(|| 1 << (vec4s / 256).clamp(16, 4096).ilog2())
+}
+
 pub(super) fn policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
     // Exclusive sums of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 10.1 us (512 x 4 10.4, 1024 x 8 14.0);
     // 2^20 in 12.2 us (256 x 2 14.0, 1024 x 8 14.8); 2^28 at 2680 GB/s (512 x 8 2504, 256 x 8 2372, 1024 x 4 2302).

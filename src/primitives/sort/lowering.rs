@@ -19,6 +19,9 @@ const HEAD: u64 = 64;
 /// Maximum of keys or words that a thread takes: each takes several loop rounds, and every driver must run them all.
 const MAX_STEPS: u64 = 2048;
 const _: () = assert!(runs_everywhere(24 * MAX_STEPS as usize));
+/// Maximum of keys of a thread that has a block of its own, beside its counters.
+const MAX_RUN: u64 = 1 << 15;
+const _: () = assert!(runs_everywhere((MAX_RUN + 2 * RADIX) as usize));
 
 kernel_params! {
     struct BlockParams {
@@ -110,7 +113,7 @@ impl<'a> SortLowering<'a> {
         let mut policy = policy(profile, key_size, desc.n as u64);
         if let Some(tile) = desc.tile {
             check_tile(tile, profile)?;
-            (policy.block_tile, policy.sweep_tile) = (tile, tile);
+            (policy.block_tile, policy.sweep_tile, policy.runs) = (tile, tile, false);
         }
         let sweeps = check_sweep(desc, dtype, &policy, profile);
         let (variant, decision) =
@@ -286,13 +289,19 @@ impl<'a> SortLowering<'a> {
     /// Counts, scans and scatters in each pass.
     fn counting(&mut self, moves: &[(SortItems, SortItems)]) -> Result<()> {
         let tile = self.policy.block_tile;
-        let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
+        let runs = self.policy.runs;
+        let (longest, tile_len) = match runs {
+            true => (MAX_RUN, 1),
+            false => (MAX_STEPS * u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1)),
+        };
         // Chunks begin at multiples of 256 bytes, of keys and of values.
         let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
         let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
-        let block_len = self.n.div_ceil(self.policy.blocks).min(MAX_STEPS * threads);
-        let block_len = round_up(block_len, tile_len);
+        let block_len = round_up(self.n.div_ceil(self.policy.blocks).min(longest), tile_len);
         let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
+        let grid = |part: &BoundChunk| {
+            Grid::fold(if runs { blocks(part).div_ceil(tile.0.into()) } else { blocks(part) })
+        };
         let all_blocks: u64 = parts.iter().map(blocks).sum();
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);
@@ -303,12 +312,17 @@ impl<'a> SortLowering<'a> {
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
             let spec = if pass == 0 { &self.first } else { &self.spec };
-            let spec = spec.clone().flag("COUNTED", self.form.counted);
+            let spec = spec.clone().flag("COUNTED", self.form.counted).flag("RUNS", runs);
             let count = spec.clone().constant("WORKGROUP_SIZE", tile.0);
             let count = self.program.kernel(Kernel::library("primitives/sort_count", "sort_count", count));
             let positions = self.form.values && from.values.is_none();
-            let (file, spec) = ("primitives/sort_scatter", spec.constant("ROW", tile.0.min(32)));
-            let scatter = self.tile_kernel(file, "sort_scatter", tile, spec, positions);
+            let (file, entry) = ("primitives/sort_scatter", "sort_scatter");
+            let scatter = if runs {
+                let spec = spec.constant("WORKGROUP_SIZE", tile.0).flag("VALUES", self.form.values);
+                self.program.kernel(Kernel::library(file, entry, spec.flag("POSITIONS", positions)))
+            } else {
+                self.tile_kernel(file, entry, tile, spec.constant("ROW", tile.0.min(32)), positions)
+            };
             let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
                 n: part.count as u32,
                 first: part.first as u32,
@@ -325,8 +339,7 @@ impl<'a> SortLowering<'a> {
             let mut first_block = 0;
             for part in &parts {
                 let bindings = [self.key_binding(from, *part), counts].into_iter().chain(counted).collect();
-                let grid = Grid::fold(blocks(part));
-                self.program.dispatch(count, &params(part, first_block, part), bindings, grid);
+                self.program.dispatch(count, &params(part, first_block, part), bindings, grid(part));
                 first_block += blocks(part);
             }
             let rows = SortScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
@@ -338,8 +351,8 @@ impl<'a> SortLowering<'a> {
                     let values = [self.value_binding(from, *part), self.value_binding(to, *window)];
                     let bindings = keys.into_iter().chain([counts, totals]);
                     let bindings = bindings.chain(values.into_iter().flatten()).chain(counted).collect();
-                    let grid = Grid::fold(blocks(part));
-                    self.program.dispatch(scatter, &params(part, first_block, window), bindings, grid);
+                    let params = params(part, first_block, window);
+                    self.program.dispatch(scatter, &params, bindings, grid(part));
                 }
                 first_block += blocks(part);
             }

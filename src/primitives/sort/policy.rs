@@ -11,12 +11,17 @@ const MAX_SWEEP: u64 = (1 << 30) - 1;
 /// Maximum of keys of a thread whose steps are unrolled.
 const MAX_ITEMS: u32 = 64;
 
+/// Keys of a thread that make up for its counters.
+const SHORTEST_RUN: u64 = 512;
+
 /// Constants that depend on the device.
 pub(super) struct SortPolicy {
     /// Threads of a tile of `counting`, and keys of a thread.
     pub(super) block_tile: (u32, u32),
-    /// Workgroups that share the keys in `counting`.
+    /// Blocks that share the keys in `counting`.
     pub(super) blocks: u64,
+    /// A block of `counting` belongs to one thread; if not, to a workgroup.
+    pub(super) runs: bool,
     /// Threads of a tile of `onesweep`, and keys of a thread.
     pub(super) sweep_tile: (u32, u32),
     /// Workgroups that count digits for `onesweep`.
@@ -32,10 +37,14 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
     if profile.quirks.serial_workgroups {
         // On processors each thread pays for a barrier; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
-        let block_tile = (8, 64);
         return SortPolicy {
-            block_tile,
-            blocks: 32,
+            block_tile: (8, 64),
+            // Their counts fit a binding.
+            blocks: keys
+                .div_ceil(SHORTEST_RUN)
+                .min(profile.limits.max_storage_binding / (8 * RADIX))
+                .clamp(1, 256),
+            runs: true,
             sweep_tile,
             counters: 32,
             walkers: 8,
@@ -62,7 +71,15 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
     // 2^24 keys of u32 on the same card: 938 us (128 x 8 1298, 256 x 4 1179).
     let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
     let block_tile = if large { (256, 8) } else { (128, block_items) };
-    SortPolicy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
+    SortPolicy {
+        block_tile,
+        blocks: 1056,
+        runs: false,
+        sweep_tile,
+        counters: 1056,
+        walkers: 256,
+        written_out: true,
+    }
 }
 
 /// Rejects an invalid tile.
