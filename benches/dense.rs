@@ -40,6 +40,8 @@ fn main() -> Result<()> {
         ("symm", symm),
         ("moves", moves),
         ("complex", complex),
+        ("vectors", vectors),
+        ("level-2", level_2),
     ])
 }
 
@@ -158,6 +160,35 @@ fn complex(bench: &mut Bench) -> Result<()> {
     let (x, y, result) = (x?, y?, bench.gpu.alloc::<f32>(2)?);
     bench.op::<f32>(&Caxpy::new(n, [0.5, -0.25]), n.to_string(), &[&x, &y])?;
     bench.op::<f32>(&Cdot::new(n), n.to_string(), &[&x, &y, &result])
+}
+
+/// Vectors of BLAS's level 1 that two ops share, side by side and apart.
+fn vectors(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 16);
+    let (x, y) = (random(&bench.gpu, 4 * n, centred)?, random(&bench.gpu, 4 * n, centred)?);
+    let result = bench.gpu.alloc::<f32>(1)?;
+    bench.op::<f32>(&Rot::new(n, 0.6, 0.8), n.to_string(), &[&x, &y])?;
+    bench.op::<f32>(&Swap::new(n), n.to_string(), &[&x, &y])?;
+    bench.op::<f32>(&Dot::new(n).incx(4), format!("{n} every 4th"), &[&x, &y, &result])?;
+    bench.op::<f32>(&Axpy::new(n, 1e-3).incx(4).incy(-4), format!("{n} every 4th"), &[&x, &y])
+}
+
+/// Matrices of BLAS's level 2 of which a part is stored.
+fn level_2(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(8192, 512);
+    let a = triangle(&bench.gpu, n)?;
+    let (x, y) = (random(&bench.gpu, n, centred)?, random(&bench.gpu, n, centred)?);
+    bench.op::<f32>(&Symv::new(n), format!("{n}"), &[&a, &x, &y])?;
+    bench.op::<f32>(&Symv::new(n).packed(), format!("{n} packed"), &[&a, &x, &y])?;
+    bench.op::<f32>(&Trmv::new(n), format!("{n}"), &[&a, &x, &y])?;
+    bench.op::<f32>(&Trmv::new(n).trans(), format!("{n} trans"), &[&a, &x, &y])?;
+    bench.op::<f32>(&Trsv::new(n).unit(), format!("{n}"), &[&a, &x])?;
+    bench.op::<f32>(&Syr::new(n).alpha(1e-6), format!("{n}"), &[&x, &a])?;
+    bench.op::<f32>(&Syr2::new(n).alpha(1e-6), format!("{n}"), &[&x, &y, &a])?;
+    let rows = bench.scale(1 << 22, 1 << 14);
+    let band = random(&bench.gpu, 11 * rows, centred)?;
+    let (x, y) = (random(&bench.gpu, rows, centred)?, bench.gpu.alloc::<f32>(rows)?);
+    bench.op::<f32>(&Gbmv::new(rows, rows, 5, 5), format!("{rows}, 11 diagonals"), &[&band, &x, &y])
 }
 
 fn symm(bench: &mut Bench) -> Result<()> {

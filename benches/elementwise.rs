@@ -33,6 +33,7 @@ fn all<T: Element>(bench: &mut Bench, n: usize, value: fn(u32) -> T) -> Result<(
         bench.op::<T>(&Map::new(MapFn::Exp, n).variant(v.name), n.to_string(), &[&x, &z])?;
         bench.op::<T>(&Zip::new(ZipFn::Add, n).variant(v.name), n.to_string(), &[&x, &y, &z])?;
         bench.op::<T>(&Axpy::new(n, 1.0e-3).variant(v.name), n.to_string(), &[&x, &y])?;
+        bench.op::<T>(&Scal::new(n, 1.0).variant(v.name), n.to_string(), &[&x])?;
     }
     Ok(())
 }

@@ -281,6 +281,7 @@ fn vectors(bench: &mut Bench) -> Result<()> {
         bench.op::<f32>(&Nrm2::new(n), format!("{n}"), &[&x, &result])?;
         bench.op::<f32>(&Asum::new(n), format!("{n}"), &[&x, &result])?;
         bench.op::<f32>(&Iamax::new(n), format!("{n}"), &[&x, &position])?;
+        bench.op::<f32>(&Iamin::new(n), format!("{n}"), &[&x, &position])?;
     }
     Ok(())
 }

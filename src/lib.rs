@@ -45,7 +45,7 @@
 //! | you want to | use |
 //! |---|---|
 //! | **arrays** | |
-//! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
+//! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`], [`Scal`]; your own function is a line of WGSL: [`MapFn::custom`] |
 //! | apply a function to up to four arrays of any types, rows, columns or numbers; cast, compare, choose, number elements | [`Transform`] |
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`], [`ReduceOffsets`] |
@@ -58,14 +58,16 @@
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
-//! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
+//! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`], [`Iamin`] |
 //! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
 //! | look up rows of a table by index; write or add rows by index | [`Gather`], [`Scatter`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
 //! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of different shapes: [`GemmGrouped`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
+//! | the same for symmetric, triangular and band matrices; solve for a vector | [`Symv`], [`Trmv`], [`Gbmv`], [`Syr`], [`Syr2`]; [`Trsv`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
+//! | rotate two vectors, or swap them | [`Rot`], [`Rotg`]; [`Swap`] |
 //! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
 //! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`PadAxes`]; [`Concatenate`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
@@ -268,11 +270,12 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
-    PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
+    PadMode, PermuteAxes, Precision, Rot, Rotg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
+    Transpose, Trmm, Trmv, Trsm, Trsv,
 };
 pub use element::{DType, Element};
-pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
+pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Scal, Transform, TransformFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 #[cfg(feature = "image")]
@@ -305,7 +308,7 @@ pub use primitives::{
     Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
 };
 #[cfg(feature = "primitives")]
-pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
+pub use primitives::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
@@ -337,7 +340,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 /// - The prelude repeats the root without errors, reports, element types, host arrays, ops built by name, what calls
 ///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
-    pub use crate::{Activation, Axpy, Broadcast, Map, MapFn, Transform, TransformFn, Zip, ZipFn};
+    pub use crate::{Activation, Axpy, Broadcast, Map, MapFn, Scal, Transform, TransformFn, Zip, ZipFn};
     #[cfg(feature = "primitives")]
     pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     #[cfg(feature = "primitives")]
@@ -352,7 +355,7 @@ pub mod prelude {
         Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
     };
     #[cfg(feature = "primitives")]
-    pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
+    pub use crate::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
@@ -368,8 +371,9 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
-        PermuteAxes, Precision, StridedCopy, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
+        PadMode, PermuteAxes, Precision, Rot, Rotg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
+        Transpose, Trmm, Trmv, Trsm, Trsv,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{

@@ -53,25 +53,36 @@ mod dense {
     mod cgemm;
     mod cgemv;
     mod concatenate;
+    mod gbmv;
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
     mod gemm_grouped;
     mod gemv;
     mod ger;
+    mod increments;
     mod pad_axes;
     mod permute_axes;
+    mod rot;
+    mod rotg;
     mod strided_copy;
+    mod swap;
     mod symm;
+    mod symv;
+    mod syr;
+    mod syr2;
     mod syr2k;
     mod syrk;
     mod transpose;
     mod trmm;
+    mod trmv;
     mod trsm;
+    mod trsv;
 }
 mod elementwise {
     mod axpy;
     mod map;
+    mod scal;
     mod transform;
     mod zip;
 }
@@ -168,6 +179,7 @@ mod primitives {
     mod histogram_2d;
     mod histogram_channels;
     mod iamax;
+    mod iamin;
     mod is_sorted;
     mod lower_bound;
     mod merge;

@@ -3,8 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
+    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, increments, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -28,6 +29,7 @@ use crate::shape::{elements, index_u32};
 /// # Shapes
 /// `x` and `y` have `n` complex numbers each: 2 n elements of f32, each number's real part before its imaginary part,
 /// as in `cuComplex` and NumPy's `complex64`. `n` may be 0. The two must be different wgpu buffers.
+/// [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// # Precision and determinism
 /// Each part is three sums and products in f32, some of which the device may fuse. The same device gives the same bits
@@ -49,6 +51,7 @@ use crate::shape::{elements, index_u32};
 pub struct Caxpy {
     n: usize,
     alpha: [f32; 2],
+    increments: Increments,
     variant: String,
 }
 
@@ -59,9 +62,10 @@ kernel_params! { struct CaxpyParams { n: u32, alpha_re: f32, alpha_im: f32 } }
 impl Caxpy {
     /// Adds `alpha`, a real and an imaginary part, times `n` numbers.
     pub fn new(n: usize, alpha: [f32; 2]) -> Self {
-        Self { n, alpha, variant: "auto".into() }
+        Self { n, alpha, increments: Increments::default(), variant: "auto".into() }
     }
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     /// The factor.
@@ -70,6 +74,10 @@ impl Caxpy {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 2, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = INFO.name;
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let len = elements(name, "x", &[self.n, 2])?;

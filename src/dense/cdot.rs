@@ -4,8 +4,9 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
+    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -30,6 +31,7 @@ use crate::shape::{elements, index_u32};
 /// # Shapes
 /// `x` and `y` have `n` complex numbers each, 2 n elements of f32 as [`Caxpy`](crate::Caxpy) has them, and may be the
 /// same; `result` has one, 2 elements. `n` may be 0, which gives 0. `result` must be another wgpu buffer.
+/// [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// # Precision and determinism
 /// Each part is a sum of `2 n` products in f32, in a tree of about `log2(n) + n / (workgroups * 256)` steps. The same
@@ -51,6 +53,7 @@ use crate::shape::{elements, index_u32};
 pub struct Cdot {
     n: usize,
     conjugated: bool,
+    increments: Increments,
     variant: String,
 }
 
@@ -62,7 +65,7 @@ kernel_params! { struct CdotParams { n: u32, parts: u32 } }
 impl Cdot {
     /// Takes vectors of `n` numbers.
     pub fn new(n: usize) -> Self {
-        Self { n, conjugated: false, variant: "auto".into() }
+        Self { n, conjugated: false, increments: Increments::default(), variant: "auto".into() }
     }
 
     /// Takes the conjugates of `x`.
@@ -72,6 +75,7 @@ impl Cdot {
         self
     }
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     /// Whether the conjugates of x are taken.
@@ -80,6 +84,10 @@ impl Cdot {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 2, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = INFO.name;
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };

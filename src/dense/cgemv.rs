@@ -3,8 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, When, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Increments, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params, lowered_as,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -30,7 +31,7 @@ use crate::shape::{elements, index_u32};
 /// # Shapes
 /// `a` has m x k complex numbers, row-major without gaps, `x` k, `y` m; with [`trans`](Self::trans) `x` has m and `y`
 /// k. Each number is two elements of f32, as [`Caxpy`](crate::Caxpy) has them. Any extent may be 0. `y` must be another
-/// wgpu buffer than `a` and `x`.
+/// wgpu buffer than `a` and `x`. [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// # Precision and determinism
 /// Sums in f32, in a tree over at most 256 lanes and as many slices as there are workgroups. With a beta of 0 the old
@@ -56,6 +57,7 @@ pub struct Cgemv {
     beta: [f32; 2],
     trans: bool,
     conjugated: bool,
+    increments: Increments,
     variant: String,
 }
 
@@ -78,7 +80,16 @@ impl Cgemv {
     /// Takes the extents of A as it is stored. `alpha` is 1 and `beta` 0.
     pub fn new(m: usize, k: usize) -> Self {
         let (alpha, beta) = ([1.0, 0.0], [0.0; 2]);
-        Self { m, k, alpha, beta, trans: false, conjugated: false, variant: "auto".into() }
+        Self {
+            m,
+            k,
+            alpha,
+            beta,
+            trans: false,
+            conjugated: false,
+            increments: Increments::default(),
+            variant: "auto".into(),
+        }
     }
 
     /// Multiplies the product by `alpha`, a real and an imaginary part.
@@ -109,6 +120,7 @@ impl Cgemv {
         self
     }
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     /// The same product with one column.
@@ -124,6 +136,10 @@ impl Cgemv {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 2, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = INFO.name;
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let (outputs, terms) = self.lengths();

@@ -6,14 +6,13 @@ use super::DenseLayout;
 use super::product::options::{ALPHA, BETA, SCALARS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::When;
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Input, OpCall, Operand, Operation, Program, Requires,
-    Role, Setting, Variant, by_type, choose, operands,
+    Access, Asked, Comparison, Cost, DeviceProfile, Increments, Input, OpCall, Operand, Operation, Program,
+    Requires, Role, Setting, Variant, When, by_type, choose, increments, operands,
 };
 use crate::shape::elements;
 use half::f16;
-use lowering::GemvLowering;
+pub(super) use lowering::GemvLowering;
 
 /// Multiplies a matrix and a vector: `y = alpha op(A) x + beta y`.
 ///
@@ -39,6 +38,7 @@ use lowering::GemvLowering;
 /// the transpose of A: `x` has m elements and `y` k. Elements are `f32` or [`f16`](half::f16). Operands are `a`,
 /// `x`, `y`, in this order. The leading dimension (`lda`) is the number of elements from one stored row of `a` to
 /// the next; `a` then has `(m - 1) * lda + k` elements. `y` must not overlap the other operands.
+/// [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
@@ -80,6 +80,7 @@ pub struct Gemv {
     pub(crate) trans: bool,
     pub(crate) scalars: bool,
     lda: Option<usize>,
+    increments: Increments,
     variant: String,
 }
 
@@ -98,7 +99,8 @@ const LONG_COLUMN: usize = 256;
 impl Gemv {
     /// Creates the product of a matrix that is stored m x k and a vector.
     pub fn new(m: usize, k: usize) -> Self {
-        Self { m, k, alpha: 1.0, beta: 0.0, trans: false, scalars: false, lda: None, variant: "auto".into() }
+        let (increments, variant) = (Increments::default(), "auto".into());
+        Self { m, k, alpha: 1.0, beta: 0.0, trans: false, scalars: false, lda: None, increments, variant }
     }
 
     /// Multiplies the product by `alpha`; 1 by default. With 0, `a` and `x` are not read.
@@ -138,6 +140,7 @@ impl Gemv {
         self
     }
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     /// Where `a` is stored.
@@ -156,9 +159,13 @@ impl Gemv {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         if self.scalars && [self.alpha, self.beta] != [1.0; 2] {
             // Any may come, so everything is read.
-            return Self { alpha: 1.0, beta: 1.0, ..self.clone() }.lower_as(dtype, profile);
+            return Self { alpha: 1.0, beta: 1.0, ..self.clone() }.lower_unit(dtype, profile);
         }
         let name = self.name();
         let f16 = dtype == DType::F16;

@@ -3,9 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params,
-    lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Increments, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, increments,
+    kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -31,6 +31,7 @@ use half::f16;
 /// # Shapes
 /// `x` has m elements, `y` n, `a` m x n, row-major without gaps. Any extent may be 0. [`outer`](Self::outer) only
 /// writes `a`. `a` must be another wgpu buffer than `x` and `y`, which may be the same.
+/// [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// # Types
 /// f32 and f16.
@@ -58,6 +59,7 @@ pub struct Ger {
     n: usize,
     alpha: f32,
     outer: bool,
+    increments: Increments,
     variant: String,
 }
 
@@ -68,7 +70,7 @@ kernel_params! { struct GerParams { m: u32, n: u32, alpha: f32 } }
 impl Ger {
     /// Takes the extents of the matrix. `alpha` is 1.
     pub fn new(m: usize, n: usize) -> Self {
-        Self { m, n, alpha: 1.0, outer: false, variant: "auto".into() }
+        Self { m, n, alpha: 1.0, outer: false, increments: Increments::default(), variant: "auto".into() }
     }
 
     /// Sets the factor of the outer product.
@@ -85,9 +87,14 @@ impl Ger {
         self
     }
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { m, n, .. } = *self;
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };

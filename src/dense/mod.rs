@@ -14,17 +14,23 @@
 //! [`Trsm`] solves triangular systems, [`Trmm`] multiplies by a triangular matrix, [`Syrk`] a matrix by its transpose,
 //! [`Syr2k`] two matrices by each other's, and [`Symm`] by a symmetric matrix; all on these products.
 //!
-//! [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take complex numbers, two `f32` each.
+//! [`Symv`], [`Trmv`], [`Gbmv`], [`Trsv`], [`Syr`] and [`Syr2`] take symmetric, triangular and band matrices and
+//! vectors, stored whole, as bands or as packed triangles.
+//!
+//! [`Rot`], [`Rotg`] and [`Swap`] are those of BLAS's level 1. [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take
+//! complex numbers, two `f32` each.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several
 //! axes.
 
+mod banded;
 mod caxpy;
 mod cdot;
 mod cgemm;
 mod cgemv;
 mod concatenate;
+mod gbmv;
 mod gemm;
 mod gemm_batched;
 mod gemm_grouped;
@@ -35,21 +41,31 @@ mod permute_axes;
 mod precision;
 mod product;
 mod rank_update;
+mod rot;
+mod rotg;
 mod strided_copy;
+mod swap;
 mod symm;
+mod symv;
+mod syr;
+mod syr2;
 mod syr2k;
 mod syrk;
 mod transpose;
 mod triangle;
 mod trmm;
+mod trmv;
 mod trsm;
+mod trsv;
 
 pub use crate::elementwise::Activation;
+pub(crate) use banded::{BandMatrix, HalfMatrix};
 pub use caxpy::Caxpy;
 pub use cdot::Cdot;
 pub use cgemm::Cgemm;
 pub use cgemv::Cgemv;
 pub use concatenate::Concatenate;
+pub use gbmv::Gbmv;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
 pub use gemm_grouped::GemmGrouped;
@@ -65,13 +81,21 @@ pub(crate) use product::{
     batch_seconds, dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
+pub use rot::Rot;
+pub use rotg::Rotg;
 pub use strided_copy::StridedCopy;
+pub use swap::Swap;
 pub use symm::Symm;
+pub use symv::Symv;
+pub use syr::Syr;
+pub use syr2::Syr2;
 pub use syr2k::Syr2k;
 pub use syrk::Syrk;
 pub use transpose::Transpose;
 pub use trmm::Trmm;
+pub use trmv::Trmv;
 pub use trsm::Trsm;
+pub use trsv::Trsv;
 
 use crate::program::Operation;
 
@@ -87,11 +111,20 @@ pub const OPS: &[Operation] = &[
     pad_axes::INFO,
     concatenate::INFO,
     ger::INFO,
+    symv::INFO,
+    trmv::INFO,
+    trsv::INFO,
+    gbmv::INFO,
+    syr::INFO,
+    syr2::INFO,
     trsm::INFO,
     trmm::INFO,
     syrk::INFO,
     syr2k::INFO,
     symm::INFO,
+    rot::INFO,
+    rotg::INFO,
+    swap::INFO,
     caxpy::INFO,
     cdot::INFO,
     cgemv::INFO,

@@ -4,8 +4,8 @@ use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program,
-    Role, counted, limited, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, LENGTH, OpCall, Operation,
+    Program, Role, counted, increments, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -45,8 +45,25 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 /// The type in which the kernel computes.
-fn scalar(dtype: DType) -> DType {
+pub(super) fn scalar(dtype: DType) -> DType {
     if dtype == DType::F16 { DType::F32 } else { dtype }
+}
+
+/// Returns the bits of `alpha` in the type in which the kernel computes.
+pub(super) fn alpha_word(op: &str, alpha: f64, dtype: DType) -> Result<u32> {
+    let word = match dtype {
+        DType::I32 => alpha as i32 as u32,
+        DType::U32 => alpha as u32,
+        _ => return Ok((alpha as f32).to_bits()),
+    };
+    let back = if dtype == DType::I32 { f64::from(word as i32) } else { f64::from(word) };
+    if back == alpha {
+        return Ok(word);
+    }
+    Err(err!(
+        InvalidArgument,
+        "{op}: alpha = {alpha:?} is not a value of {dtype}; give a whole number in its range"
+    ))
 }
 
 kernel_params! {
@@ -74,7 +91,7 @@ kernel_params! {
 ///
 /// # Shapes
 /// `x` (in) and `y` (in and out) have `n` elements each; `n` may be 0. They must be different wgpu buffers. The
-/// operand `alpha` has one element.
+/// operand `alpha` has one element. [`incx`](Self::incx) and [`incy`](Self::incy) are BLAS's increments.
 ///
 /// # Types
 /// `f32`, `f16`, `i32` and `u32`. `alpha` is rounded to `f32` for the floats; for the integers it must be a value
@@ -107,6 +124,7 @@ pub struct Axpy {
     alpha: f64,
     given: bool,
     counted: bool,
+    increments: Increments,
     variant: String,
 }
 
@@ -115,7 +133,8 @@ impl Axpy {
     ///
     /// An `f64` holds every value of the element types, so one descriptor serves all of them.
     pub fn new(n: usize, alpha: f64) -> Self {
-        Self { n, alpha, given: false, counted: false, variant: "auto".to_owned() }
+        let increments = Increments::default();
+        Self { n, alpha, given: false, counted: false, increments, variant: "auto".to_owned() }
     }
 
     /// Reads `alpha` from an operand of one element, which plans take by `with_alpha`, instead of the one given.
@@ -127,29 +146,15 @@ impl Axpy {
 
     counted!(counted, "elements", "Elements behind it stay as they are.");
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
-    /// Returns the bits of `alpha` in the type in which the kernel computes.
-    fn alpha_word(&self, dtype: DType) -> Result<u32> {
-        let alpha = self.alpha;
-        let word = match dtype {
-            DType::I32 => alpha as i32 as u32,
-            DType::U32 => alpha as u32,
-            _ => return Ok((alpha as f32).to_bits()),
-        };
-        let back = if dtype == DType::I32 { f64::from(word as i32) } else { f64::from(word) };
-        if back == alpha {
-            Ok(word)
-        } else {
-            Err(err!(
-                InvalidArgument,
-                "axpy: alpha = {alpha:?} is not a value of {dtype}; give a whole number in its range"
-            ))
-        }
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))
     }
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        let alpha = self.alpha_word(dtype)?;
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let alpha = alpha_word(INFO.name, self.alpha, dtype)?;
         let sweep = Sweep {
             op: "axpy",
             shader: "elementwise/axpy",
@@ -186,6 +191,7 @@ lowered_as!(Axpy);
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Axpy::new(1001, 2.0).variant(variant);
-    let all = [op.clone(), op.clone().counted(), op.with_alpha()];
+    let apart = op.clone().incx(-1).incy(2);
+    let all = [op.clone(), op.clone().counted(), op.with_alpha(), apart];
     all.iter().flat_map(|op| DTYPES.map(|dtype| op.lower_as(dtype, profile))).collect()
 }

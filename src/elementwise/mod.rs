@@ -1,11 +1,12 @@
-//! Elementwise ops: a function of one operand ([`Map`]), of two ([`Zip`]), and BLAS's `y = alpha x + y` ([`Axpy`]).
+//! Elementwise ops: a function of one operand ([`Map`]), of two ([`Zip`]), and BLAS's `y = alpha x + y` ([`Axpy`]) and
+//! `x = alpha x` ([`Scal`]).
 //!
 //! Memory bandwidth alone limits these ops. Your own function is a line of WGSL ([`MapFn::Custom`],
 //! [`ZipFn::Custom`]): fusing a chain of maps into one such function saves a trip through memory for each map.
 //!
 //! [`Transform`] takes up to four operands of any types, which may repeat along rows or columns.
 //!
-//! `map`, `zip` and `axpy` share their variants:
+//! `map`, `zip`, `axpy` and `scal` share their variants:
 //!
 //! | variant | one thread |
 //! |---|---|
@@ -18,12 +19,14 @@
 mod activation;
 mod axpy;
 mod map;
+mod scal;
 mod transform;
 mod zip;
 
 pub use activation::Activation;
 pub use axpy::Axpy;
 pub use map::{Map, MapFn};
+pub use scal::Scal;
 pub use transform::{Broadcast, Transform, TransformFn};
 pub use zip::{Zip, ZipFn};
 
@@ -37,7 +40,7 @@ use crate::program::{
 use crate::shader::{Fragment, Spec};
 
 /// The ops of this family.
-pub const OPS: &[Operation] = &[map::INFO, zip::INFO, axpy::INFO, transform::INFO];
+pub const OPS: &[Operation] = &[map::INFO, zip::INFO, axpy::INFO, scal::INFO, transform::INFO];
 
 pub(crate) const VARIANTS: &[Variant] = &[
     Variant::portable("plain", "one 32-bit word a thread"),

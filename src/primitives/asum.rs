@@ -21,6 +21,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one; `n` may be 0, which gives 0. They must be different wgpu buffers.
+/// [`incx`](Self::incx) is BLAS's increment.
 ///
 /// # Types
 /// f32 and f16.
@@ -45,6 +46,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asum {
     n: usize,
+    increments: crate::program::Increments,
     variant: String,
 }
 

@@ -4,9 +4,9 @@ use super::DTYPES;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, LENGTH, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted, element_fragment,
-    kernel_params, limited, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Increments, Input, Kernel,
+    LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted,
+    element_fragment, increments, kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -31,7 +31,7 @@ use half::f16;
 /// # Shapes
 /// `x` and `y` have `n` elements each and may be the same; `result` has one. `n` may be 0, which gives 0. `result` must
 /// be another wgpu buffer. With [`counted`](Dot::counted) an operand `length` of one u32 holds the number of elements,
-/// at most `n`.
+/// at most `n`. [`incx`](Dot::incx) and [`incy`](Dot::incy) are BLAS's increments.
 ///
 /// # Types
 /// f32, f16, i32, u32.
@@ -57,6 +57,7 @@ use half::f16;
 pub struct Dot {
     n: usize,
     counted: bool,
+    increments: Increments,
     variant: String,
 }
 
@@ -71,14 +72,19 @@ kernel_params! { struct DotFinishParams { parts: u32 } }
 impl Dot {
     /// Takes vectors of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, counted: false, variant: "auto".into() }
+        Self { n, counted: false, increments: Increments::default(), variant: "auto".into() }
     }
 
     counted!(counted, "elements", "Elements behind it are ignored.");
 
+    increments!(incx x, incy y);
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))
+    }
+
+    fn lower_unit(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
         program.operands = vec![operand("x", self.n, Access::Read), operand("y", self.n, Access::Read)];
@@ -171,6 +177,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<u32>::lower(&op, profile)?);
         programs.push(Op::<f32>::lower(&op.counted(), profile)?);
     }
+    let apart = Dot::new(7).incx(3).incy(-1).variant(variant);
+    programs.extend([Op::<f32>::lower(&apart, profile)?, Op::<f16>::lower(&apart, profile)?]);
     Ok(programs)
 }
 

@@ -22,6 +22,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one u32. They must be different wgpu buffers.
+/// [`incx`](Self::incx) is BLAS's increment; positions count the numbers in its order.
 ///
 /// # Types
 /// f32 and f16.
@@ -47,6 +48,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Iamax {
     n: usize,
+    increments: crate::program::Increments,
     variant: String,
 }
 

@@ -19,7 +19,7 @@
 //! | two sorted arrays in one, alone or with values | [`Merge`] |
 //! | sorted arrays united, or the elements that both have, or one lacks | [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
-//! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
+//! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`], [`Iamin`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | random numbers; a random order | [`Random`] with a [`Distribution`]; [`Shuffle`] |
 //! | work lists, level by level, without a count on the host | [`Frontier`] |
@@ -41,6 +41,7 @@ mod histogram;
 mod histogram_2d;
 mod histogram_channels;
 mod iamax;
+mod iamin;
 mod is_sorted;
 mod lookback;
 mod lower_bound;
@@ -102,6 +103,7 @@ pub use histogram::Histogram;
 pub use histogram_2d::Histogram2d;
 pub use histogram_channels::HistogramChannels;
 pub use iamax::Iamax;
+pub use iamin::Iamin;
 pub use is_sorted::IsSorted;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
@@ -201,6 +203,7 @@ pub const OPS: &[Operation] = &[
     nrm2::INFO,
     asum::INFO,
     iamax::INFO,
+    iamin::INFO,
     adjacent_difference::INFO,
     reverse::INFO,
     rotate::INFO,

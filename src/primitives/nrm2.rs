@@ -22,6 +22,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one; `n` may be 0, which gives 0. They must be different wgpu buffers.
+/// [`incx`](Self::incx) is BLAS's increment.
 ///
 /// # Types
 /// f32 and f16.
@@ -49,6 +50,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nrm2 {
     n: usize,
+    increments: crate::program::Increments,
     variant: String,
 }
 

@@ -111,6 +111,8 @@ pub enum Operator {
     SumAbs,
     /// That of [`Iamax`](super::Iamax).
     ArgMaxAbs,
+    /// That of [`Iamin`](super::Iamin).
+    ArgMinAbs,
 }
 
 /// Implemented by operators that reduce elements of type `T`; gives the type of the result.
@@ -340,6 +342,7 @@ impl Operator {
             Operator::Norm => "norm",
             Operator::SumAbs => "sum of magnitudes",
             Operator::ArgMaxAbs => "largest magnitude",
+            Operator::ArgMinAbs => "smallest magnitude",
         }
     }
 
@@ -355,8 +358,8 @@ impl Operator {
 
     /// Returns true if the reduction of no elements is defined.
     pub fn has_identity(&self) -> bool {
-        use Operator::{ArgMax, ArgMaxAbs, ArgMin, Max, Min, MinMax};
-        !matches!(self, Min | Max | ArgMin | ArgMax | ArgMaxAbs | MinMax)
+        use Operator::{ArgMax, ArgMaxAbs, ArgMin, ArgMinAbs, Max, Min, MinMax};
+        !matches!(self, Min | Max | ArgMin | ArgMax | ArgMaxAbs | ArgMinAbs | MinMax)
     }
 
     /// Returns true if results combine by the same operator, as elements do.
@@ -384,7 +387,7 @@ impl Operator {
         use DType::{F16, F32, I8, I32, U8, U32};
         match (self, input) {
             (Operator::ArgMin | Operator::ArgMax, F32 | F16 | I32 | U32 | U8 | I8)
-            | (Operator::ArgMaxAbs, F32 | F16) => Ok(U32),
+            | (Operator::ArgMaxAbs | Operator::ArgMinAbs, F32 | F16) => Ok(U32),
             (Operator::Sum | Operator::Prod, U8) => Ok(U32),
             (Operator::Sum | Operator::Prod, I8) => Ok(I32),
             (Operator::Norm | Operator::SumAbs, F32 | F16)
@@ -408,7 +411,9 @@ impl Operator {
 
     pub(crate) fn accumulator(&self) -> Accumulator {
         match self {
-            Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs => Accumulator::Pair,
+            Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs | Operator::ArgMinAbs => {
+                Accumulator::Pair
+            }
             Operator::MinMax
             | Operator::Sum64
             | Operator::MeanVariance(_)
@@ -451,9 +456,11 @@ impl Operator {
             Operator::ArgMax => position(spec).constant("LARGEST", true),
             Operator::Custom(op) => spec.slot("op", Fragment::User(op.wgsl.clone())),
             Operator::SumAbs => spec.slot("lift", Fragment::Library("primitives/asum")),
-            Operator::ArgMaxAbs => {
+            Operator::ArgMaxAbs | Operator::ArgMinAbs => {
+                let smallest = matches!(self, Operator::ArgMinAbs);
+                let lift = if smallest { "primitives/iamin" } else { "primitives/iamax" };
                 let spec = spec.slot("op", Fragment::Library("op/first_min"));
-                spec.slot("lift", Fragment::Library("primitives/iamax"))
+                spec.slot("lift", Fragment::Library(lift))
             }
             // `Monoid::spec` has theirs.
             Operator::MinMax

@@ -48,9 +48,10 @@ macro_rules! vector_reduction {
         impl $op {
             /// Takes a vector of `n` elements.
             pub fn new(n: usize) -> Self {
-                Self { n, variant: "auto".into() }
+                Self { n, increments: $crate::program::Increments::default(), variant: "auto".into() }
             }
 
+            $crate::program::increments!(incx x);
             $crate::program::variants!(choose variant);
             $crate::program::variants!(list $crate::primitives::vectors::VARIANTS);
 
@@ -60,7 +61,11 @@ macro_rules! vector_reduction {
                 profile: &$crate::program::DeviceProfile,
             ) -> $crate::error::Result<$crate::program::Program> {
                 let operator = $crate::primitives::Operator::$operator;
-                $crate::primitives::vectors::lower($name, &operator, self.n, &self.variant, dtype, profile)
+                let unit = || {
+                    let (n, variant) = (self.n, &self.variant);
+                    $crate::primitives::vectors::lower($name, &operator, n, variant, dtype, profile)
+                };
+                self.increments.lower($name, 1, profile, unit)
             }
         }
 

@@ -190,16 +190,16 @@ macro_rules! judges {
 }
 #[rustfmt::skip]
 judges! {
-    axpy map zip transform;
+    axpy scal map zip transform;
     "primitives":
         reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier
         nth_element quantile shuffle categorical split_parts select_columns scan_offsets reduce_offsets quadtree adaptive_grid random
-        gather scatter lower_bound upper_bound dot nrm2 asum iamax
+        gather scatter lower_bound upper_bound dot nrm2 asum iamax iamin
         adjacent_difference reverse rotate
         merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
-        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger trsm trmm syrk syr2k symm caxpy cdot cgemv cgemm;
+        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger symv trmv trsv gbmv syr syr2 trsm trmm syrk syr2k symm rot rotg swap caxpy cdot cgemv cgemm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":

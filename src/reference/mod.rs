@@ -79,6 +79,8 @@ mod gather;
 #[cfg(feature = "image")]
 mod gaussian;
 #[cfg(feature = "dense")]
+mod gbmv;
+#[cfg(feature = "dense")]
 mod gemm;
 #[cfg(feature = "dense")]
 mod gemm_batched;
@@ -100,6 +102,8 @@ mod histogram_2d;
 mod histogram_channels;
 #[cfg(feature = "primitives")]
 mod iamax;
+#[cfg(feature = "primitives")]
+mod iamin;
 #[cfg(feature = "primitives")]
 mod is_sorted;
 mod judge;
@@ -165,12 +169,17 @@ mod rms_norm;
 mod rms_norm_backward;
 #[cfg(feature = "nn")]
 mod rope;
+#[cfg(feature = "dense")]
+mod rot;
 #[cfg(feature = "primitives")]
 mod rotate;
+#[cfg(feature = "dense")]
+mod rotg;
 #[cfg(feature = "primitives")]
 mod run_length;
 #[cfg(feature = "nn")]
 mod sample_logits;
+mod scal;
 #[cfg(feature = "primitives")]
 mod scan;
 #[cfg(feature = "primitives")]
@@ -224,7 +233,15 @@ mod states;
 #[cfg(feature = "dense")]
 mod strided_copy;
 #[cfg(feature = "dense")]
+mod swap;
+#[cfg(feature = "dense")]
 mod symm;
+#[cfg(feature = "dense")]
+mod symv;
+#[cfg(feature = "dense")]
+mod syr;
+#[cfg(feature = "dense")]
+mod syr2;
 #[cfg(feature = "dense")]
 mod syr2k;
 #[cfg(feature = "dense")]
@@ -239,7 +256,11 @@ mod transpose;
 #[cfg(feature = "dense")]
 mod trmm;
 #[cfg(feature = "dense")]
+mod trmv;
+#[cfg(feature = "dense")]
 mod trsm;
+#[cfg(feature = "dense")]
+mod trsv;
 #[cfg(feature = "primitives")]
 mod unique;
 #[cfg(feature = "primitives")]
@@ -333,6 +354,8 @@ pub use gather::gather;
 #[cfg(feature = "image")]
 pub use gaussian::{gaussian, gaussian_bound};
 #[cfg(feature = "dense")]
+pub use gbmv::{gbmv, gbmv_bound};
+#[cfg(feature = "dense")]
 pub use gemm::{gemm, gemm_bound};
 #[cfg(feature = "dense")]
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
@@ -354,6 +377,8 @@ pub use histogram_2d::histogram_2d;
 pub use histogram_channels::histogram_channels;
 #[cfg(feature = "primitives")]
 pub use iamax::iamax;
+#[cfg(feature = "primitives")]
+pub use iamin::iamin;
 #[cfg(feature = "primitives")]
 pub use is_sorted::is_sorted;
 pub use judge::{Wanted, wanted};
@@ -419,12 +444,17 @@ pub use rms_norm::{rms_norm, rms_norm_bound};
 pub use rms_norm_backward::{rms_norm_backward, rms_norm_backward_bound};
 #[cfg(feature = "nn")]
 pub use rope::{rope, rope_bound};
+#[cfg(feature = "dense")]
+pub use rot::{rot, rot_bound};
 #[cfg(feature = "primitives")]
 pub use rotate::rotate;
+#[cfg(feature = "dense")]
+pub use rotg::{rotg, rotg_bound};
 #[cfg(feature = "primitives")]
 pub use run_length::run_length;
 #[cfg(feature = "nn")]
 pub use sample_logits::sample_logits;
+pub use scal::{scal, scal_bound};
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
 #[cfg(feature = "primitives")]
@@ -474,7 +504,15 @@ pub use squared_error::{squared_error, squared_error_bound};
 #[cfg(feature = "dense")]
 pub use strided_copy::strided_copy;
 #[cfg(feature = "dense")]
+pub use swap::swap;
+#[cfg(feature = "dense")]
 pub use symm::{symm, symm_bound};
+#[cfg(feature = "dense")]
+pub use symv::{symv, symv_bound};
+#[cfg(feature = "dense")]
+pub use syr::{syr, syr_bound};
+#[cfg(feature = "dense")]
+pub use syr2::{syr2, syr2_bound};
 #[cfg(feature = "dense")]
 pub use syr2k::{syr2k, syr2k_bound};
 #[cfg(feature = "dense")]
@@ -489,7 +527,11 @@ pub use transpose::transpose;
 #[cfg(feature = "dense")]
 pub use trmm::{trmm, trmm_bound};
 #[cfg(feature = "dense")]
+pub use trmv::{trmv, trmv_bound};
+#[cfg(feature = "dense")]
 pub use trsm::{trsm, trsm_bound};
+#[cfg(feature = "dense")]
+pub use trsv::{trsv, trsv_bound};
 #[cfg(feature = "primitives")]
 pub use unique::unique;
 #[cfg(feature = "primitives")]

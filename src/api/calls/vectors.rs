@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, IsSorted, LowerBound, Merge, Nrm2, Random,
-    Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, Iamin, IsSorted, LowerBound, Merge, Nrm2,
+    Random, Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
 };
 use crate::program::Op;
 
@@ -284,6 +284,18 @@ impl Gpu {
     {
         let x = x.into();
         self.call::<T, _>(&Iamax::new(x.len()), &[("x", x.untyped())])?.output("result")
+    }
+
+    /// As [`iamax`](Self::iamax), the smallest magnitude: [`Iamin`].
+    ///
+    /// # Errors
+    /// Those of [`Iamin`] and [`Gpu::alloc`].
+    pub fn iamin<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
+    where
+        Iamin: Op<T>,
+    {
+        let x = x.into();
+        self.call::<T, _>(&Iamin::new(x.len()), &[("x", x.untyped())])?.output("result")
     }
 
     /// Subtracts from each element the one before, into a new buffer; the first stays: [`AdjacentDifference`].

@@ -62,11 +62,11 @@ struct GemvLaunch {
     workgroups: u64,
 }
 
-pub(super) struct GemvLowering<'a> {
-    pub(super) gemv: &'a Gemv,
-    pub(super) name: String,
-    pub(super) profile: &'a DeviceProfile,
-    pub(super) program: Program,
+pub(in crate::dense) struct GemvLowering<'a> {
+    pub(in crate::dense) gemv: &'a Gemv,
+    pub(in crate::dense) name: String,
+    pub(in crate::dense) profile: &'a DeviceProfile,
+    pub(in crate::dense) program: Program,
 }
 
 impl GemvLowering<'_> {
@@ -113,7 +113,7 @@ impl GemvLowering<'_> {
     }
 
     /// Writes `y = beta y`.
-    pub(super) fn scale(mut self) -> Result<Program> {
+    pub(in crate::dense) fn scale(mut self) -> Result<Program> {
         let spec = self.spec().constant("SHARE", 1u32).constant("RESULT_BINDING", 1u32);
         let spec = self.ending(spec, 1);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
@@ -275,7 +275,7 @@ impl GemvLowering<'_> {
     }
 
     /// Adds the parts.
-    fn finish(&mut self, parts: u64, partial: Binding) {
+    pub(in crate::dense) fn finish(&mut self, parts: u64, partial: Binding) {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
         let spec =
             self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);

@@ -1,0 +1,7 @@
+// y = alpha A x + beta y for a symmetric matrix of which one triangle is stored.
+#import dense/band_product
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn symv(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    band_product(group, lane);
+}

@@ -1,0 +1,22 @@
+//! The position of the smallest magnitude.
+
+use super::asum::magnitudes;
+use super::judge::{Wanted, by_input, input};
+use super::{Number, reduce};
+use crate::error::Result;
+use crate::primitives::Operator;
+use crate::program::OpCall;
+use half::f16;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16], T => Ok(vec![Wanted::exact(&[], vec![iamin(input::<T>(call, 0)?)])?]))
+}
+
+/// Finds the first position of the smallest magnitude, or of the first NaN; 0 for no elements.
+pub fn iamin<T: Number>(x: &[T]) -> u32 {
+    reduce(&Operator::ArgMin, 1, x.len(), &magnitudes(x)).map_or(0, |at| at[0] as u32)
+}
+
+#[cfg(test)]
+#[path = "tests/iamin.rs"]
+mod tests;
