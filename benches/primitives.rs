@@ -9,7 +9,7 @@ use support::{Bench, Case, Operand, centred, half, random};
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
 use tilework::program::{Cost, Op};
-use tilework::{Element, Result};
+use tilework::{DType, Element, Result};
 
 fn main() -> Result<()> {
     support::groups(&[
@@ -255,6 +255,9 @@ fn merges(bench: &mut Bench) -> Result<()> {
     let (output, values) = (bench.gpu.alloc::<u32>(2 * n)?, bench.gpu.alloc::<u32>(2 * n)?);
     let count = bench.gpu.alloc::<u32>(1)?;
     bench.op::<u32>(&IsSorted::new(n), n.to_string(), &[&a, &count])?;
+    let found = bench.gpu.alloc::<u32>(2)?;
+    bench.op::<u32>(&Find::new(n, Predicate::NonZero), n.to_string(), &[&a, &found])?;
+    bench.op::<u32>(&Find::mismatch(n), format!("{n} of two"), &[&a, &b, &found])?;
     let shuffled = random(&bench.gpu, n, |b| b)?;
     let less = "fn less(a: T, b: T) -> bool { return a < b; }";
     for (name, op) in [("", MergeSort::new(n)), (" by less", MergeSort::new(n).less(less))] {
@@ -267,6 +270,8 @@ fn merges(bench: &mut Bench) -> Result<()> {
     let by_key = Merge::new(n, n).with_values();
     bench.op::<u32>(&by_key, format!("{size}, values"), &[&a, &b, &a, &b, &output, &values])?;
     bench.op::<u32>(&SetUnion::new(n, n), size.clone(), &[&a, &b, &output, &count])?;
+    let by_key = SetUnion::new(n, n).with_values(DType::U32, 1);
+    bench.op::<u32>(&by_key, format!("{size}, values"), &[&a, &b, &a, &b, &output, &values, &count])?;
     bench.op::<u32>(&SetIntersection::new(n, n), size.clone(), &[&a, &b, &output, &count])?;
     bench.op::<u32>(&SetDifference::new(n, n), size, &[&a, &b, &output, &count])
 }
@@ -757,6 +762,10 @@ fn top_k_rows(bench: &mut Bench) -> Result<()> {
         bench.op::<f32>(&op, format!("{k} of {rows}x{n}"), &[&x, &values, &indices])?;
         if k == 50 {
             bench.op::<f32>(&op, format!("{k} of {rows}x{n} rising"), &[&rising, &values, &indices])?;
+            let offsets: Vec<u32> = (0..=rows).map(|row| (row * n) as u32).collect();
+            let (op, offsets) = (TopKRows::segments(rows * n, rows, k), bench.gpu.upload(&offsets)?);
+            let size = format!("{k} of {rows} segments of {n}");
+            bench.op::<f32>(&op, size, &[&x, &offsets, &values, &indices])?;
         }
     }
     Ok(())

@@ -312,12 +312,12 @@ pub use primitives::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBoun
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
+pub use primitives::{Find, IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
+#[cfg(feature = "primitives")]
 pub use primitives::{
     Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
     SplitParts, Unique, WeightedHistogram,
 };
-#[cfg(feature = "primitives")]
-pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 pub use program::When;
@@ -383,12 +383,12 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "primitives")]
+    pub use crate::{Find, IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
+    #[cfg(feature = "primitives")]
     pub use crate::{
         Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
         SplitParts, Unique, WeightedHistogram,
     };
-    #[cfg(feature = "primitives")]
-    pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 }

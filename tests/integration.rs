@@ -173,6 +173,7 @@ mod primitives {
     mod asum;
     mod categorical;
     mod dot;
+    mod find;
     mod frontier;
     mod gather;
     mod histogram;

@@ -1,4 +1,4 @@
-// Stable selection: the kept elements, in order, at the front; with POSITIONS where they stood.
+// Stable selection: the kept elements, in order, at the front; with POSITIONS where they stood, with PLACES both.
 #import primitives/compact_scatter
 
 const OUTPUT_BINDING: u32 = 5u;
@@ -12,5 +12,14 @@ fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
 #else
 #import primitives/compact_store
 
-fn emit(at: u32, bits: u32, rank: u32, kept: bool) { store(rank, bits, kept); }
+#if PLACES
+@group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read_write> stood: array<u32>;
+#endif
+
+fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
+    store(rank, bits, kept);
+#if PLACES
+    if kept { stood[rank] = at; }
+#endif
+}
 #endif

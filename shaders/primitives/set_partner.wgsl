@@ -3,6 +3,13 @@
 #import primitives/search_key
 
 @group(0) @binding(2) var<storage, read> others: array<u32>;
+#if LIMITED
+@group(0) @binding(4) var<storage, read> length_of_others: array<u32>;
+
+fn others_there() -> u32 { return min(params.others, length_of_others[0]); }
+#else
+fn others_there() -> u32 { return params.others; }
+#endif
 
 fn own_key(i: u32) -> u32 { return search_key(decode(load1(i), 0u)); }
 fn other_key(i: u32) -> u32 { return search_key(decode(others[i / PACK], i % PACK)); }
@@ -23,7 +30,7 @@ fn others4(at: vec4<u32>) -> vec4<u32> {
 fn find4(keys: vec4<u32>) -> vec4<u32> {
     // Steps grow until one passes the place of the last.
     let begin = others_below;
-    var end = params.others;
+    var end = others_there();
     var passed = begin;
     var step = REACH;
     while step < end - passed {
@@ -65,7 +72,7 @@ fn partners4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
         search_key(decode(bits.x, 0u)), search_key(decode(bits.y, 0u)),
         search_key(decode(bits.z, 0u)), search_key(decode(bits.w, 0u)),
     );
-    if params.others == 0u { return vec4<bool>(false); }
+    if others_there() == 0u { return vec4<bool>(false); }
     var places = find4(keys);
     others_below = places.w;
     let before = max(at, vec4<u32>(1u)) - vec4<u32>(1u);
@@ -77,6 +84,6 @@ fn partners4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
             equals_before(at.z, keys.z), equals_before(at.w, keys.w),
         );
     }
-    let last = vec4<u32>(params.others - 1u);
+    let last = vec4<u32>(others_there() - 1u);
     return (places <= last) & (others4(min(places, last)) == keys);
 }

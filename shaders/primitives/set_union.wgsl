@@ -3,7 +3,7 @@
 // walks a tile of the merge, ITEMS elements a thread, moves what is kept to the front of workgroup memory, and stores
 // it behind what earlier tiles keep. set_union_count counts what a tile keeps. set_union_tiles stores it, behind counts
 // that were scanned or, with ONCE, behind those at which it looks back. With HALVES elements are 16 bits, two in a
-// word.
+// word. LIMITED, both lengths lie behind the diagonals. With PLACES it also stores where kept elements stood.
 #import primitives/merge_path
 #import primitives/set_order
 #if !SUBGROUPS
@@ -25,6 +25,9 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> counts: array<u32>;
 #else
 const OUTPUT_BINDING: u32 = 5u;
+#if PLACES
+@group(0) @binding(OUTPUT_BINDING + 2u) var<storage, read_write> places: array<u32>;
+#endif
 #if HALVES
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<atomic<u32>>;
 #else
@@ -49,6 +52,17 @@ fn b_at(j: u32) -> u32 { return second[j]; }
 #endif
 fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
+#if LIMITED
+fn a_len() -> u32 { return diagonals[params.tiles]; }
+fn b_len() -> u32 { return diagonals[params.tiles + 1u]; }
+#else
+fn a_len() -> u32 { return params.firsts; }
+fn b_len() -> u32 { return params.seconds; }
+#endif
+
+// Whether the tile lies behind the end: tile 0 does not.
+fn is_beyond_end(tile: u32) -> bool { return tile > 0u && tile * TILE >= a_len() + b_len(); }
+
 alias Acc = u32;
 
 fn op_identity() -> Acc { return 0u; }
@@ -56,9 +70,9 @@ fn op_combine(a: Acc, b: Acc) -> Acc { return a + b; }
 
 fn tile_parts(tile: u32) -> Parts {
     let begin = tile * TILE;
-    let len = params.firsts + params.seconds;
+    let len = a_len() + b_len();
     let count = min(TILE, len - begin);
-    var end = params.firsts;
+    var end = a_len();
     if begin + count < len { end = diagonals[tile + 1u]; }
     return parts_of(begin, count, diagonals[tile], end);
 }
@@ -99,7 +113,12 @@ fn open_before(i: u32, j: u32, held: Parts) -> Open {
 }
 
 // The thread's elements, and a bit for each that is kept.
+#if PLACES
+// Also a bit for each of the second array, and the thread's place in both arrays.
+struct Walked { elements: array<u32, ITEMS>, kept: u32, second: u32, of_first: u32, of_second: u32 }
+#else
 struct Walked { elements: array<u32, ITEMS>, kept: u32 }
+#endif
 
 // All threads of the workgroup call it.
 fn walk_tile(parts: Parts, lane: u32) -> Walked {
@@ -167,6 +186,11 @@ fn walk_tile(parts: Parts, lane: u32) -> Walked {
         paired = pair_repeats(second, equal, select(0u, open.spare, open.key == before));
     }
     walked.kept = ~paired & there;
+#if PLACES
+    walked.second = second;
+    walked.of_first = parts.a + skipped;
+    walked.of_second = parts.b + d - skipped;
+#endif
     return walked;
 }
 
@@ -287,6 +311,12 @@ fn set_union_count(
 ) {
     let tile = workgroup_index(group);
     if tile >= params.tiles { return; }
+#if LIMITED
+    if is_beyond_end(tile) {
+        if lane == 0u { counts[tile] = 0u; }
+        return;
+    }
+#endif
     let kept = countOneBits(walk_tile(tile_parts(tile), lane).kept);
 #if SUBGROUPS
     let rank = rank_kept(kept, sub_lane, sub_size, sub_id, sub_count);
@@ -339,6 +369,12 @@ fn set_union_tiles(
 #if TICKET
     tile = next_tile(lane);
 #endif
+#if LIMITED
+    if is_beyond_end(tile) { return; }
+    let is_last = tile + 1u == params.tiles || is_beyond_end(tile + 1u);
+#else
+    let is_last = tile + 1u == params.tiles;
+#endif
     let walked = walk_tile(tile_parts(tile), lane);
 #if SUBGROUPS
     let rank = rank_kept(countOneBits(walked.kept), sub_lane, sub_size, sub_id, sub_count);
@@ -367,7 +403,27 @@ fn set_union_tiles(
     let before = counts[tile] + sums[tile / BLOCK];
 #endif
     workgroupBarrier();
-    if lane == 0u && tile + 1u == params.tiles { count_out[0] = before + rank.y; }
+    if lane == 0u && is_last { count_out[0] = before + rank.y; }
     store_kept(before, rank.y, lane);
+#if PLACES
+    workgroupBarrier();
+    to = rank.x;
+    var of_first = walked.of_first;
+    // Those of the second array follow all that the first may have.
+    var of_second = params.firsts + walked.of_second;
+#for k in ITEMS
+    {
+        let from_second = (walked.second & {1 << k}u) != 0u;
+        if (walked.kept & {1 << k}u) != 0u {
+            wg_words[to] = select(of_first, of_second, from_second);
+            to += 1u;
+        }
+        of_first += select(1u, 0u, from_second);
+        of_second += select(0u, 1u, from_second);
+    }
+#end
+    workgroupBarrier();
+    for (var p = lane; p < rank.y; p += WORKGROUP_SIZE) { places[before + p] = wg_words[p]; }
+#endif
 }
 #endif

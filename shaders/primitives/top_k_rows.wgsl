@@ -2,7 +2,8 @@
 // among the k best so far; when it is full, the best k stay, and the last of them is the bound of all that follow. A
 // bitonic sort finds them or, with SELECT, bisection of their numbers, bit by bit. The first bound is the k-th best of
 // the best elements of the threads. A step reads ITEMS places that lie evenly in the row, so that rising or falling
-// rows fill no slower than random ones.
+// rows fill no slower than random ones. With OFFSETS rows lie between offsets, and `indices` are positions in the
+// input; behind a row of fewer than k elements are zeros at no position.
 #import primitives/sort_key
 #import workgroup/index
 
@@ -24,6 +25,9 @@ struct Params {
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read_write> values: array<u32>;
 @group(0) @binding(3) var<storage, read_write> indices: array<u32>;
+#if OFFSETS
+@group(0) @binding(4) var<storage, read> offsets: array<u32>;
+#endif
 
 // Number and position of each candidate.
 var<workgroup> wg_held: array<vec2<u32>, CAPACITY>;
@@ -133,23 +137,31 @@ fn keep_best(count: u32, lane: u32) -> vec2<u32> {
 fn top_k_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group);
     if row >= params.rows { return; }
+#if OFFSETS
+    let first = min(offsets[row], params.n);
+    let n = max(min(offsets[row + 1u], params.n), first) - first;
+    let steps = n / (WORKGROUP_SIZE * ITEMS) + select(0u, 1u, n % (WORKGROUP_SIZE * ITEMS) > 0u);
+#else
     let first = params.before + row * params.n;
-    let apart = params.steps * WORKGROUP_SIZE;
+    let n = params.n;
+    let steps = params.steps;
+#endif
+    let apart = steps * WORKGROUP_SIZE;
     var bound = vec2<u32>(NONE, NONE);
     if lane == 0u { atomicStore(&wg_taken, 0u); }
-    for (var step = 0u; step < params.steps; step++) {
+    for (var step = 0u; step < steps; step++) {
         let at_0 = step * WORKGROUP_SIZE + lane;
 #for i in 1..ITEMS
         let at_{i} = at_{i - 1} + apart;
 #end
 #for i in ITEMS
-        let key_{i} = input[first + min(at_{i}, params.n - 1u)];
+        let key_{i} = input[first + min(at_{i}, n - 1u)];
 #end
 #for i in ITEMS
         let number_{i} = order(key_{i});
-        var done_{i} = at_{i} >= params.n;
+        var done_{i} = at_{i} >= n;
 #end
-        if step == 0u && params.k <= WORKGROUP_SIZE && params.n > CAPACITY {
+        if step == 0u && params.k <= WORKGROUP_SIZE && n > CAPACITY {
             var best = NONE;
 #for i in ITEMS
             best = min(best, select(number_{i}, NONE, done_{i}));
@@ -188,8 +200,18 @@ fn top_k_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     for (var i = count + lane; i < size; i += WORKGROUP_SIZE) { wg_held[i] = vec2<u32>(NONE); }
     sort_held(size, lane);
     for (var i = lane; i < params.k; i += WORKGROUP_SIZE) {
+#if OFFSETS
+        var value = 0u;
+        var position = NONE;
+        if i < count {
+            position = first + wg_held[i].y;
+            value = input[position];
+        }
+#else
         let position = wg_held[i].y;
-        values[params.values_before + row * params.k + i] = input[first + position];
+        let value = input[first + position];
+#endif
+        values[params.values_before + row * params.k + i] = value;
         indices[params.indices_before + row * params.k + i] = position;
     }
 }

@@ -15,9 +15,14 @@ fn top_k_rows_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     let at = 2u * (workgroup_index(group) * WORKGROUP_SIZE + lane);
     if at >= params.count { return; }
     var word = 0u;
-    if at + 1u == params.count { word = values[at / 2u]; }
+    if at + 1u == params.count { word = values[at / 2u] & 0xffff0000u; }
     for (var i = 0u; i < min(2u, params.count - at); i++) {
+#if OFFSETS
+        let held = indices[at + i];
+        if held == 0xffffffffu { continue; }
+#else
         let held = (at + i) / params.k * params.n + indices[at + i];
+#endif
         word = insertBits(word, extractBits(input[held / 2u], held % 2u * 16u, 16u), i * 16u, 16u);
     }
     values[at / 2u] = word;

@@ -49,6 +49,16 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
+/// The option by which other ops take a function of their elements.
+#[cfg(feature = "primitives")]
+pub(crate) const MAPPED: Setting = Setting::wgsl(INFO.name);
+
+/// The function of [`MAPPED`], if it is given.
+#[cfg(feature = "primitives")]
+pub(crate) fn asked_map(asked: &Asked<'_>) -> Option<MapFn> {
+    asked.settings().word(MAPPED.name).map(MapFn::custom)
+}
+
 /// A function of one element, for [`Map`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]

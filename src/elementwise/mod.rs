@@ -25,6 +25,8 @@ mod zip;
 
 pub use activation::Activation;
 pub use axpy::Axpy;
+#[cfg(feature = "primitives")]
+pub(crate) use map::{MAPPED, asked_map};
 pub use map::{Map, MapFn};
 pub use scal::Scal;
 pub use transform::{Broadcast, Transform, TransformFn};

@@ -502,16 +502,18 @@ pub(super) const INFO: Operation = Operation {
         Input::new("a", "(m, n)"),
         Input::optional("b", "(m, n), (n), (m, 1) or ()"),
         Input::optional("c", "(m, n), (n), (m, 1) or ()"),
+        Input::optional("d", "(m, n), (n), (m, 1) or ()"),
     ],
     outputs: &[("output", "(m, n)")],
     types: &HostData::TYPES,
     options: &[
         Setting::word("fn", || TransformFn::BUILT_IN.map(|f| f.name()).to_vec()),
+        Setting::wgsl("apply"),
         Setting::word("to", || vec!["same", "f32", "f16", "i32", "u32", "u8", "i8"]),
         Setting::number("alpha", "1"),
         Setting::number("beta", "0"),
     ],
-    domains: &[("a", Domain::Finite), ("b", Domain::Finite), ("c", Domain::Finite)],
+    domains: &[("a", Domain::Finite), ("b", Domain::Finite), ("c", Domain::Finite), ("d", Domain::Finite)],
     make: Some(make),
     variants: Transform::variants,
     samples,
@@ -523,7 +525,16 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (a, shape) = asked.array::<2>("a")?;
     asked.check_type(&a)?;
     let settings = asked.settings();
-    let function: TransformFn = settings.choice("fn")?.parse()?;
+    let function: TransformFn = match settings.word("apply") {
+        Some(_) if settings.has("fn") => {
+            return Err(err!(
+                InvalidArgument,
+                "transform: both --fn and --apply are given; give one of them"
+            ));
+        }
+        Some(wgsl) => TransformFn::custom(wgsl),
+        None => settings.choice("fn")?.parse()?,
+    };
     let (dtype, to) = (a.dtype(), settings.choice("to")?);
     let to = HostData::TYPES.into_iter().find(|dtype| dtype.name() == to).unwrap_or(dtype);
     let mut op = Transform::new(shape, function.clone()).variant(asked.variant());
@@ -531,8 +542,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.params(&[settings.number("alpha")?, settings.number("beta")?]);
     }
     let mut arrays = vec![a];
-    for name in &NAMES[1..function.inputs().unwrap_or(1)] {
-        arrays.push(asked.any_of(name, &shape, dtype)?);
+    for (i, name) in NAMES.iter().enumerate().skip(1) {
+        // A function in WGSL takes as many operands as there are.
+        if function.inputs().map_or(asked.has_more(), |inputs| i < inputs) {
+            arrays.push(asked.any_of(name, &shape, dtype)?);
+        }
     }
     for (name, array) in NAMES.iter().zip(&arrays) {
         let broadcast =

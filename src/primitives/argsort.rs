@@ -3,7 +3,7 @@
 use super::sort::RadixSort;
 use crate::array::HostData;
 use crate::element::{DType, Element};
-use crate::elementwise::MapFn;
+use crate::elementwise::{MAPPED, MapFn, asked_map};
 use crate::error::Result;
 use crate::program::{
     Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role,
@@ -120,7 +120,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)")],
     outputs: &[("indices", "u32 (n)")],
     types: &HostData::TYPES,
-    options: &[Setting::flag("descending"), super::sort::BITS, LENGTH],
+    options: &[Setting::flag("descending"), super::sort::BITS, MAPPED, LENGTH],
     domains: &[("keys", Domain::Runs)],
     make: Some(make),
     variants: Argsort::variants,
@@ -137,6 +137,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         Argsort::new(n).when(settings.has("descending"), Argsort::descending).variant(asked.variant());
     if let Some([begin, end]) = settings.given_numbers(&super::sort::BITS)? {
         op = op.bits(begin..end);
+    }
+    if let Some(function) = asked_map(asked) {
+        op = op.mapped(function);
     }
     let dtype = keys.dtype();
     let (length, output) = asked.length(1, vec![n])?;

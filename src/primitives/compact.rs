@@ -90,7 +90,8 @@ pub(super) struct Compaction<'a> {
     /// For tests: in `lookback`, one tile in `leave_out` posts nothing; 0 turns this off.
     pub(super) leave_out: u32,
     pub(super) n: usize,
-    /// Reads the number of elements, at most `n`, from an operand `length`.
+    /// Reads the number of elements, at most `n`, from an operand `length`; with a second array, also its number, from
+    /// the operand behind.
     pub(super) counted: bool,
     pub(super) dtype: DType,
     /// Operands written once for each kept element, or for each element.
@@ -164,9 +165,12 @@ impl Compaction<'_> {
         if let Some(others) = others {
             program.operands.push(operand("others", dtype, others, Access::Read));
         }
-        if self.counted {
-            program.operands.push(operand("length", DType::U32, 1, Access::Read));
-        }
+        let lengths: &[&'static str] = match others {
+            _ if !self.counted => &[],
+            Some(_) => &["a_length", "b_length"],
+            None => &["length"],
+        };
+        program.operands.extend(lengths.iter().map(|name| operand(name, DType::U32, 1, Access::Read)));
         for &(name, dtype) in self.outputs {
             program.operands.push(operand(name, dtype, n, Access::Write));
         }
@@ -177,7 +181,8 @@ impl Compaction<'_> {
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
 
-        let inputs = 1 + u32::from(flagged || others.is_some()) + u32::from(self.counted);
+        let arrays = 1 + u32::from(flagged || others.is_some());
+        let inputs = arrays + lengths.len() as u32;
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("HALVES", dtype == DType::F16)
@@ -202,7 +207,7 @@ impl Compaction<'_> {
                 .slot("keep", Fragment::Library("primitives/keep_where"))
                 .slot("predicate", Fragment::of_user(text)),
         };
-        let spec = limited(spec, self.counted, inputs);
+        let spec = limited(spec, self.counted, arrays + 1);
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();

@@ -8,7 +8,7 @@ pub(super) use self::bins::Rule;
 pub(super) use self::lowering::BinsParams;
 use crate::array::HostArray;
 use crate::element::{DType, Element};
-use crate::elementwise::MapFn;
+use crate::elementwise::{MAPPED, MapFn, asked_map};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
@@ -333,6 +333,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
         Setting::flag("wide"),
+        MAPPED,
         LENGTH,
         PACKING,
     ],
@@ -352,6 +353,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let input = asked.any("input")?;
     let length = asked.length(1, vec![input.len()])?.0;
     let mut op = binned(asked, &input)?.when(length.is_some(), Histogram::counted).variant(asked.variant());
+    if let Some(function) = asked_map(asked) {
+        op = op.mapped(function);
+    }
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }

@@ -230,21 +230,26 @@ fn diagonals(program: &mut Program, spec: Spec) -> usize {
 }
 
 /// Finds where the tiles of `threads * items` elements of a merge begin in its first input. `spec` says how words are
-/// compared.
+/// compared. If the device counts the elements, the words behind the begins are both lengths.
 pub(super) fn find_tiles(
     program: &mut Program,
     spec: Spec,
     inputs: [Binding; 2],
-    [a_len, b_len]: [u32; 2],
+    ([a_len, b_len], lengths): ([u32; 2], Option<[Binding; 2]>),
     [threads, items]: [u32; 2],
 ) -> Binding {
     let tiles = (u64::from(a_len) + u64::from(b_len)).div_ceil(u64::from(threads * items));
-    let begins = program.scratch(4 * tiles.max(1));
+    let begins = program.scratch(4 * (tiles.max(1) + if lengths.is_some() { 2 } else { 0 }));
     if tiles > 0 {
+        let spec = spec.flag("COUNTED", lengths.is_some()).flag("COUNTED_A", lengths.is_some());
         let kernel = diagonals(program, spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items));
         let params = MergeParams { a_len, b_len, tiles: tiles as u32 };
         let grid = Grid::fold(tiles.div_ceil(threads.into()));
-        program.dispatch(kernel, &params, inputs.into_iter().chain([begins]).collect(), grid);
+        let mut bindings = vec![inputs[0], inputs[1], begins];
+        if let Some([of_a, of_b]) = lengths {
+            bindings.extend([of_b, program.scratch(4), of_a]);
+        }
+        program.dispatch(kernel, &params, bindings, grid);
     }
     begins
 }
@@ -307,8 +312,23 @@ operands! {
 
 lowered_as!(Merge: f32, f16, i32, u32);
 
-const A_LENGTH: Setting = Setting::array("a-length", "u32 (1)");
-const B_LENGTH: Setting = Setting::array("b-length", "u32 (1)");
+/// The options of ops on two arrays whose lengths the device knows.
+pub(super) const LENGTHS: [Setting; 2] =
+    [Setting::array("a-length", "u32 (1)"), Setting::array("b-length", "u32 (1)")];
+
+/// The lengths of a request on arrays of `lens` elements: of each array, if one is given.
+pub(super) fn asked_lengths(asked: &mut Asked<'_>, lens: [usize; 2]) -> Result<Option<[Role; 2]>> {
+    let [of_a, of_b] = LENGTHS.map(|of| asked.named_of(of.name, &[1], DType::U32));
+    let (of_a, of_b) = (of_a?, of_b?);
+    if of_a.is_none() && of_b.is_none() {
+        return Ok(None);
+    }
+    let role = |given: Option<HostArray>, all: usize| {
+        let all = || HostArray::new(&[1], vec![u32::try_from(all).unwrap_or(u32::MAX)]);
+        given.map_or_else(all, Ok).map(Role::Given)
+    };
+    Ok(Some([role(of_a, lens[0])?, role(of_b, lens[1])?]))
+}
 
 pub(super) const INFO: Operation = Operation {
     name: "merge",
@@ -321,7 +341,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("output", "(n + m)"), ("[values]", "u32 (n + m)")],
     types: &DTYPES,
-    options: &[Setting::flag("descending"), A_LENGTH, B_LENGTH],
+    options: &[Setting::flag("descending"), LENGTHS[0], LENGTHS[1]],
     domains: &[
         ("a", Domain::Increasing),
         ("b", Domain::Increasing),
@@ -351,16 +371,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         outputs.push(Role::Result(vec![len]));
         op = op.with_values();
     }
-    let lengths = [A_LENGTH, B_LENGTH].map(|of| asked.named_of(of.name, &[1], DType::U32));
-    let [of_a, of_b] = lengths;
-    match (of_a?, of_b?) {
-        (None, None) => operands.extend(outputs),
-        (of_a, of_b) => {
+    match asked_lengths(asked, [n, m])? {
+        None => operands.extend(outputs),
+        Some(lengths) => {
             op = op.counted();
-            for (length, all) in [(of_a, n), (of_b, m)] {
-                let all = || HostArray::new(&[1], vec![u32::try_from(all).unwrap_or(u32::MAX)]);
-                operands.push(Role::Given(length.map_or_else(all, Ok)?));
-            }
+            operands.extend(lengths);
             operands.extend(outputs.iter().map(|_| Role::Counted));
             operands.push(Role::Count);
         }

@@ -19,6 +19,7 @@
 //! | two sorted arrays in one, alone or with values | [`Merge`] |
 //! | sorted arrays united, or the elements that both have, or one lacks | [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
+//! | where a predicate first holds, or two arrays first differ, and how often | [`Find`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`], [`Iamin`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | random numbers; a random order | [`Random`] with a [`Distribution`]; [`Shuffle`] |
@@ -35,6 +36,7 @@ mod asum;
 mod categorical;
 mod compact;
 mod dot;
+mod find;
 mod frontier;
 mod gather;
 mod histogram;
@@ -96,6 +98,7 @@ pub use categorical::Categorical;
 pub(crate) use categorical::alias_table;
 pub use compact::Predicate;
 pub use dot::Dot;
+pub use find::Find;
 pub use frontier::Frontier;
 pub use gather::Gather;
 pub(crate) use histogram::Edges;
@@ -196,6 +199,7 @@ pub const OPS: &[Operation] = &[
     upper_bound::INFO,
     merge::INFO,
     is_sorted::INFO,
+    find::INFO,
     set_union::INFO,
     set_intersection::INFO,
     set_difference::INFO,

@@ -199,6 +199,10 @@ macro_rules! by_state {
             }};
         }
         let name = $asked.settings().choice("op")?;
+        if let Some(wgsl) = $crate::primitives::operator::asked_state($asked)? {
+            let $op = $crate::primitives::StateOp::new(wgsl);
+            return $crate::program::by_type!($asked, $dtype, [f32, i32, u32], $T => $body);
+        }
         match Operator::named(name) {
             Some(Operator::MinMax) => {
                 let $op = MinMax;
@@ -217,8 +221,27 @@ macro_rules! by_state {
 }
 pub(super) use by_state;
 
+/// The option that takes the text of a [`StateOp`] in place of `op`.
+pub(super) const STATE: Setting = Setting::wgsl("state");
+
+/// The text of the option [`STATE`], if it is given.
+pub(super) fn asked_state<'a>(asked: &Asked<'a>) -> Result<Option<&'a str>> {
+    let settings = asked.settings();
+    match settings.word(STATE.name) {
+        Some(_) if settings.has("op") => {
+            Err(err!(InvalidArgument, "{}: both --op and --state are given; give one of them", asked.name()))
+        }
+        wgsl => Ok(wgsl),
+    }
+}
+
 /// Numbers of an element and of a result of the operator that the option `op` names.
 fn asked_numbers(asked: &Asked<'_>) -> Result<(usize, usize)> {
+    if let Some(wgsl) = asked_state(asked)? {
+        let operator = Operator::State(StateOp::new(wgsl));
+        let monoid = Monoid::new(&operator, DType::F32)?;
+        return Ok((monoid.inputs(), monoid.outputs()));
+    }
     let Some(operator) = Operator::named(asked.settings().choice("op")?) else { return Ok((1, 1)) };
     let monoid = Monoid::new(&operator, DType::F32)?;
     Ok((monoid.inputs(), monoid.outputs()))

@@ -2,6 +2,7 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
+use super::select::{KEEP, asked_keep};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
@@ -121,10 +122,10 @@ crate::program::lowered_as!(Partition: f32, f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
-    inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    inputs: &[Input::new("input", "(n)"), Input::optional("flags", "u32 (n), unless keep is given")],
     outputs: &[("output", "(n)")],
     types: &DTYPES,
-    options: &[LENGTH],
+    options: &[KEEP, LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Partition::variants,
@@ -135,11 +136,12 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
-    let flags = asked.indices("flags", &[n], 2)?;
+    let (keep, flags) = asked_keep(asked, n)?;
     let (length, output) = asked.length(1, vec![n])?;
-    let op = Partition::new(n).when(length.is_some(), Partition::counted).variant(asked.variant());
+    let op = Partition { keep, ..Partition::new(n) }.when(length.is_some(), Partition::counted);
+    let op = op.variant(asked.variant());
     let dtype = input.dtype();
-    let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
+    let inputs = [input].into_iter().chain(flags).map(Role::Given).chain(length);
     let operands = inputs.chain([output, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }

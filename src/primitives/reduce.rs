@@ -2,7 +2,7 @@
 
 mod lowering;
 
-use super::operator::{Operator, Reducer, Sum, asked_elements, by_operator, by_state};
+use super::operator::{Operator, Reducer, STATE, Sum, asked_elements, by_operator, by_state};
 use super::scan::STATE_SAMPLE;
 use super::{
     Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64,
@@ -164,6 +164,7 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
+        STATE,
         Setting::word("axis", || vec!["all", "last"]),
         Setting::flag("deterministic"),
         LENGTH,

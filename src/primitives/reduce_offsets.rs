@@ -1,6 +1,6 @@
 //! One result for each segment between offsets.
 
-use super::operator::{Operator, Reducer, Sum, asked_row, by_operator, by_state};
+use super::operator::{Operator, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::segmented_sort::asked_offsets;
 use super::state::Monoid;
 use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, Sum64, WORDS};
@@ -217,7 +217,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
     outputs: &[("results", "(s, each)")],
     types: &WORDS,
-    options: &[Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()), LENGTH],
+    options: &[Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()), STATE, LENGTH],
     make: Some(make),
     variants: ReduceOffsets::variants,
     samples,

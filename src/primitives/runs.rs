@@ -1,7 +1,7 @@
 //! Kernels and options that reduce-by-key and segmented reduction share: one result for each run, packed.
 
 use super::lookback::{self, Posts};
-use super::operator::{Accumulator, OP, Operator};
+use super::operator::{Accumulator, OP, Operator, STATE};
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanPolicy, ScanTilesParams};
 use super::state::Monoid;
 use crate::element::DType;
@@ -17,7 +17,7 @@ pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 const TILE: Setting = Setting::text("tile", "THREADS,VEC4S", "");
 /// The options of both ops.
-pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), LENGTH, TILE];
+pub(super) const OPTIONS: &[Setting] = &[OP, STATE, Setting::flag("deterministic"), LENGTH, TILE];
 
 kernel_params! { struct RunsTailsParams { labels: u32, values: u32 } }
 

@@ -7,7 +7,7 @@ use crate::program::When;
 pub(super) use lowering::{ScanJob, ScanTilesParams, Segments};
 pub(super) use policy::ScanPolicy;
 
-use super::operator::{OP, Reducer, Sum, asked_elements, by_operator, by_state};
+use super::operator::{OP, Reducer, STATE, Sum, asked_elements, by_operator, by_state};
 use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64};
 use crate::analysis::{
     brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
@@ -285,6 +285,7 @@ pub(super) const INFO: Operation = Operation {
     types: &DTYPES,
     options: &[
         OP,
+        STATE,
         Setting::flag("exclusive"),
         Setting::flag("reverse"),
         Setting::flag("deterministic"),

@@ -1,6 +1,6 @@
 //! Prefix sums that restart where a key changes.
 
-use super::operator::{OP, Reducer, Sum, asked_keys, asked_values, by_operator, by_state};
+use super::operator::{OP, Reducer, STATE, Sum, asked_keys, asked_values, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, Max, MeanVariance, Min, MinMax, StateOp, WORDS};
 use crate::element::Element;
@@ -149,7 +149,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)"), Input::new("input", "(n)")],
     outputs: &[("output", "(n, each)")],
     types: &WORDS,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
+    options: &[OP, STATE, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: ScanByKey::variants,
     samples,

@@ -1,6 +1,6 @@
 //! Prefixes that restart at offsets.
 
-use super::operator::{OP, Operator, Reducer, Sum, asked_row, by_operator, by_state};
+use super::operator::{OP, Operator, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::segmented_sort::asked_offsets;
 use super::{Affine, DTYPES, Max, Min};
@@ -173,7 +173,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
     outputs: &[("output", "(n, each)")],
     types: &DTYPES,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
+    options: &[OP, STATE, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: ScanOffsets::variants,
     samples,

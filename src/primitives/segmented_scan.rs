@@ -1,6 +1,6 @@
 //! Prefix sums that restart at flags.
 
-use super::operator::{OP, Reducer, Sum, asked_row, by_operator, by_state};
+use super::operator::{OP, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, DTYPES, Max, MeanVariance, Min, StateOp};
 use crate::element::Element;
@@ -143,7 +143,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
     outputs: &[("output", "(n, each)")],
     types: &DTYPES,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
+    options: &[OP, STATE, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: SegmentedScan::variants,
     samples,

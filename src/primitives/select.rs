@@ -2,6 +2,7 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
+use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
@@ -153,10 +154,10 @@ crate::program::lowered_as!(Select: f32, f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
-    inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    inputs: &[Input::new("input", "(n)"), Input::optional("flags", "u32 (n), unless keep is given")],
     outputs: &[("output", "(count)")],
     types: &DTYPES,
-    options: &[Setting::flag("positions"), LENGTH],
+    options: &[Setting::flag("positions"), KEEP, LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Select::variants,
@@ -165,20 +166,33 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
+/// The option that takes the text of a [`Predicate`].
+pub(super) const KEEP: Setting = Setting::wgsl("keep");
+
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
-    let flags = asked.indices("flags", &[n], 2)?;
+    let (keep, flags) = asked_keep(asked, n)?;
     let length = asked.length(1, vec![n])?.0;
-    if asked.settings().has("positions") {
-        let op = Select::positions(n, Predicate::NonZero).when(length.is_some(), Select::counted);
-        let operands = [Role::Given(flags)].into_iter().chain(length).chain([Role::Counted, Role::Count]);
-        return Ok(OpCall::new::<u32>(op.variant(asked.variant()), operands.collect()));
+    let positions = asked.settings().has("positions");
+    let op = Select { keep, positions, ..Select::new(n) }.when(length.is_some(), Select::counted);
+    let op = op.variant(asked.variant());
+    if let (true, Some(flags)) = (positions, &flags) {
+        let op = Select { keep: Keep::Where(Predicate::NonZero), ..op };
+        let operands = [Role::Given(flags.clone())].into_iter().chain(length);
+        return Ok(OpCall::new::<u32>(op, operands.chain([Role::Counted, Role::Count]).collect()));
     }
-    let op = Select::new(n).when(length.is_some(), Select::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
+    let inputs = [input].into_iter().chain(flags).map(Role::Given).chain(length);
     let operands = inputs.chain([Role::Counted, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+}
+
+/// The rule of a request: a predicate, or the flags of `n` elements.
+pub(super) fn asked_keep(asked: &mut Asked<'_>, n: usize) -> Result<(Keep, Option<HostArray>)> {
+    match asked.settings().word(KEEP.name) {
+        Some(wgsl) => Ok((Keep::Where(Predicate::custom(wgsl)), None)),
+        None => Ok((Keep::Flagged, Some(asked.indices("flags", &[n], 2)?))),
+    }
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

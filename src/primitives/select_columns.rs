@@ -6,8 +6,9 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::Predicate;
 use crate::program::{
-    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
-    Operand, Operation, Program, Resource, Role, Variant, kernel_params, launch_for, limited, operands,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
+    OpCall, Operand, Operation, Program, Resource, Role, Variant, When, counted, kernel_params, launch_for,
+    limited, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -38,8 +39,7 @@ use crate::shape::{elements, index_u32};
 /// `flags` (u32) has `n` elements, `count` one. Each [`column`](Self::column) has `n` rows of a width of its own and a
 /// type of its own; plans take it with its output by `with_a` to `with_d`. An output has as many elements as its
 /// column; those behind the kept rows may hold anything. Outputs and `count` must not share a buffer with the others.
-/// `n` may be
-/// 0.
+/// `n` may be 0. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of rows, at most `n`.
 ///
 /// # Precision and determinism
 /// Elements move as bits. Every variant gives the same result in every run.
@@ -62,18 +62,88 @@ use crate::shape::{elements, index_u32};
 pub struct SelectColumns {
     n: usize,
     columns: Vec<(DType, usize)>,
+    counted: bool,
     variant: String,
 }
 
 const VARIANTS: &[Variant] = super::compact::VARIANTS;
 const NAMES: [[&str; 2]; 4] = [["a", "a_out"], ["b", "b_out"], ["c", "c_out"], ["d", "d_out"]];
 
-kernel_params! { struct SelectColumnsParams { rows: u32, width: u32 } }
+kernel_params! { struct SelectColumnsParams { rows: u32, width: u32, firsts: u32, best: u32, apart: u32 } }
+
+/// Rejects columns of a type that cannot be moved.
+pub(super) fn check_column(op: &str, dtype: DType) -> Result<()> {
+    if HostData::TYPES.contains(&dtype) {
+        return Ok(());
+    }
+    Err(err!(Unsupported, "{op}: a column of {dtype}; use f32, f16, i32, u32, u8, i8, or rows of two u32"))
+}
+
+/// The rows of one column, or of two, that move to the places where their positions stand.
+pub(super) struct MovedColumn {
+    pub(super) dtype: DType,
+    /// Elements of a row.
+    pub(super) width: usize,
+    /// The column, its rows, and the second column: its positions begin behind these rows.
+    pub(super) columns: (Binding, usize, Option<Binding>),
+    /// Maximum of rows that move.
+    pub(super) rows: usize,
+    pub(super) positions: Binding,
+    pub(super) output: Binding,
+    /// The number of rows that move; all if `None`.
+    pub(super) length: Option<Binding>,
+    pub(super) positions_of: PositionsOf,
+}
+
+/// What positions count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PositionsOf {
+    /// Rows of the column.
+    Column,
+    /// The same; those behind the column stand for rows of zeros.
+    Padded,
+    /// Each `best` positions: the next `apart` rows.
+    Rows { best: usize, apart: usize },
+}
+
+impl MovedColumn {
+    /// Adds the dispatch. Returns its place in the program and what it covers, if there is one.
+    pub(super) fn add(self, program: &mut Program) -> Result<Option<(usize, Covered)>> {
+        let Self { dtype, width, columns: (column, firsts, second), rows, .. } = self;
+        if self.output.size == 0 {
+            return Ok(None);
+        }
+        let pack = (4 / dtype.size()) as u32;
+        let spec = Spec::new().constant("PACK", pack).flag("PACKED", pack > 1).flag("BOTH", second.is_some());
+        let (best, apart) = match self.positions_of {
+            PositionsOf::Rows { best, apart } => (best as u32, apart as u32),
+            _ => (1, 0),
+        };
+        let spec = spec.flag("OF_ROWS", apart > 0).flag("PADDED", self.positions_of == PositionsOf::Padded);
+        let kernel = limited(spec, self.length.is_some(), 4);
+        let kernel = program.kernel(Kernel::of_file("primitives/select_columns", kernel));
+        let all = index_u32(program.op, "elements of a column", rows.saturating_mul(width))?;
+        let firsts = index_u32(program.op, "rows of a column", firsts)?;
+        let params = SelectColumnsParams { rows: rows as u32, width: width as u32, firsts, best, apart };
+        let of = Covered { before: 0, held: rows as u32, width: width as u32, skip: 0, each: 256 * pack };
+        let at = program.dispatches.len();
+        let mut bindings = vec![column, self.positions, self.output];
+        // The second column is bound behind the length.
+        bindings.extend(self.length.into_iter().chain(second));
+        program.dispatch(
+            kernel,
+            &params,
+            bindings,
+            Grid::fold(u64::from(all).div_ceil(256 * u64::from(pack))),
+        );
+        Ok(Some((at, of)))
+    }
+}
 
 impl SelectColumns {
     /// Selects from `n` rows.
     pub fn new(n: usize) -> Self {
-        Self { n, columns: Vec::new(), variant: "auto".into() }
+        Self { n, columns: Vec::new(), counted: false, variant: "auto".into() }
     }
 
     /// Adds a column of rows of `width` elements: `a`, then `b`, `c` and `d`.
@@ -82,6 +152,8 @@ impl SelectColumns {
         self.columns.push((dtype, width));
         self
     }
+
+    counted!(counted, "rows", "Rows and flags behind it are ignored.");
 
     crate::program::variants!(variant);
 
@@ -94,17 +166,15 @@ impl SelectColumns {
                 columns.len()
             ));
         }
-        if let Some((dtype, _)) = columns.iter().find(|(dtype, _)| !HostData::TYPES.contains(dtype)) {
-            return Err(err!(
-                Unsupported,
-                "select-columns: a column of {dtype}; use f32, f16, i32, u32, u8, i8, or rows of two u32"
-            ));
-        }
-        let select = Select::positions(*n, Predicate::NonZero).variant(&self.variant);
+        columns.iter().try_for_each(|(dtype, _)| check_column(INFO.name, *dtype))?;
+        let select = Select::positions(*n, Predicate::NonZero).when(self.counted, Select::counted);
+        let select = select.variant(&self.variant);
         let select = select.lower_as(DType::U32, profile).map_err(|e| e.context(INFO.name))?;
         let mut program = Program::new(INFO.name, select.decision.clone());
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("flags", DType::U32, *n, Access::Read));
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let first = program.operands.len();
         for ([name, _], (dtype, width)) in NAMES.iter().zip(columns) {
             program.operands.push(operand(
                 name,
@@ -126,23 +196,24 @@ impl SelectColumns {
         profile.check_bindings(INFO.name, &program.operands, "select from chunks in separate calls")?;
         program.cost = Cost::of(*n as f64, &program.operands);
         let positions = program.scratch(4 * (*n).max(1) as u64);
-        program.append(select, &[Resource::Operand(0), positions.resource, count]);
+        let inputs = (0..first).map(Resource::Operand);
+        program.append(select, &inputs.chain([positions.resource, count]).collect::<Vec<_>>());
         let length = Binding::operand(program.operands.len() - 1, &program.operands);
         let mut covered = Vec::new();
         for (k, &(dtype, width)) in columns.iter().enumerate() {
-            let [from, to] = [1 + k, 1 + columns.len() + k].map(|i| Binding::operand(i, &program.operands));
-            if from.size == 0 {
-                continue;
-            }
-            let pack = (4 / dtype.size()) as u32;
-            let spec = limited(Spec::new().constant("PACK", pack).flag("PACKED", pack > 1), true, 4);
-            let kernel = program.kernel(Kernel::of_file("primitives/select_columns", spec));
-            let all = index_u32(INFO.name, "elements of a column", *n * width)?;
-            let params = SelectColumnsParams { rows: *n as u32, width: width as u32 };
-            let of = Covered { before: 0, held: *n as u32, width: width as u32, skip: 0, each: 256 * pack };
-            covered.push((program.dispatches.len(), of));
-            let grid = Grid::fold(u64::from(all).div_ceil(256 * u64::from(pack)));
-            program.dispatch(kernel, &params, vec![from, positions, to, length], grid);
+            let [from, to] =
+                [first + k, first + columns.len() + k].map(|i| Binding::operand(i, &program.operands));
+            let moved = MovedColumn {
+                dtype,
+                width,
+                columns: (from, *n, None),
+                rows: *n,
+                positions,
+                output: to,
+                length: Some(length),
+                positions_of: PositionsOf::Column,
+            };
+            covered.extend(moved.add(&mut program)?);
         }
         launch_for(&mut program, length, &covered);
         Ok(program)
@@ -160,6 +231,8 @@ impl crate::program::Op<u32> for SelectColumns {
 operands! {
     impl[] SelectColumns, u32 {
         fn record(flags: u32, count: u32);
+        /// Takes the number of rows from the device.
+        optional with_length(length: u32);
         /// Takes the first column and its output.
         optional with_a<S>(a: S, a_out: S);
         /// Takes the second column and its output.
@@ -183,6 +256,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("a", "(count)"), ("[b]", "(count)"), ("[c]", "(count)"), ("[d]", "(count)")],
     types: &[DType::U32],
+    options: &[LENGTH],
     domains: &[("a", Domain::Bits), ("b", Domain::Bits), ("c", Domain::Bits), ("d", Domain::Bits)],
     make: Some(make),
     variants: SelectColumns::variants,
@@ -194,8 +268,10 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let flags = asked.any_indices("flags", &[16], 2)?;
     let [n] = asked.dims("flags", &flags)?;
-    let mut op = SelectColumns::new(n).variant(asked.variant());
-    let mut operands = vec![Role::Given(flags)];
+    let length = asked.length(1, vec![n])?.0;
+    let mut op = SelectColumns::new(n).when(length.is_some(), SelectColumns::counted);
+    op = op.variant(asked.variant());
+    let mut operands: Vec<_> = [Role::Given(flags)].into_iter().chain(length).collect();
     for [name, _] in NAMES {
         if name == "a" || asked.has_more() {
             let column = asked.of_own_type(name, &[n])?;
@@ -210,6 +286,6 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = SelectColumns::new(10_000).variant(variant);
-    let two = op.clone().column(DType::F32, 4).column(DType::U8, 3);
+    let two = op.clone().counted().column(DType::F32, 4).column(DType::U8, 3);
     Ok(vec![op.column(DType::F16, 1).lower_columns(profile)?, two.lower_columns(profile)?])
 }

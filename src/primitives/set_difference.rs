@@ -1,6 +1,6 @@
 //! The elements of a sorted array that another lacks.
 
-use super::sets::kept_of_a;
+use super::sets::{SetForm, kept_of_a};
 
 /// Keeps the elements of a sorted array that another sorted array lacks, as `std::set_difference`: of an element that
 /// is `j` times in `a` and `k` times in `b`, the last `max(j - k, 0)` of `a`.
@@ -21,7 +21,7 @@ use super::sets::kept_of_a;
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
-/// # Shapes, types, order and variants
+/// # Shapes, types, order, values and variants
 /// As [`SetIntersection`](crate::SetIntersection). No element of `b` goes to `output`.
 ///
 /// # Precision and determinism
@@ -37,9 +37,7 @@ use super::sets::kept_of_a;
 /// As [`SetIntersection`](crate::SetIntersection); `shaders/primitives/set_difference.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetDifference {
-    n: usize,
-    m: usize,
-    variant: String,
+    form: SetForm,
 }
 
 kept_of_a!(SetDifference, "set-difference", "the sorted elements of a that b lacks, counted with repeats", alone: true);

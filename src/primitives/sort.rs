@@ -9,7 +9,7 @@ use super::gather::rows_of;
 use super::split_parts::PartKeys;
 use crate::array::HostData;
 use crate::element::{DType, Element};
-use crate::elementwise::MapFn;
+use crate::elementwise::{MAPPED, MapFn, asked_map};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
@@ -323,7 +323,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n, ...)")],
     outputs: &[("keys", "(n)"), ("[values]", "u32 (n, ...)")],
     types: &HostData::TYPES,
-    options: &[Setting::flag("descending"), BITS, Setting::flag("in-place"), LENGTH, TILE],
+    options: &[Setting::flag("descending"), BITS, MAPPED, Setting::flag("in-place"), LENGTH, TILE],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: RadixSort::variants,
@@ -344,6 +344,9 @@ fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
         RadixSort::new(n).when(settings.has("descending"), |op| op.descending()).variant(asked.variant());
     if let Some([begin, end]) = settings.given_numbers(&BITS)? {
         op = op.bits(begin..end);
+    }
+    if let Some(function) = asked_map(asked) {
+        op = op.mapped(function);
     }
     if let Some([threads, items]) = settings.given_numbers(&TILE)? {
         op = op.tile(threads, items);

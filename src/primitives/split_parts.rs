@@ -178,10 +178,10 @@ lowered_as!(SplitParts: f32, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "split-parts",
     about: "elements by the number of their part, in order within each",
-    inputs: &[Input::new("input", "(n)"), Input::new("parts", "u32 (n)")],
+    inputs: &[Input::new("input", "(n)"), Input::optional("parts", "u32 (n), unless part is given")],
     outputs: &[("output", "(n)"), ("counts", "u32 (k)")],
     types: &WORDS,
-    options: &[Setting::number("k", "3"), LENGTH],
+    options: &[Setting::number("k", "3"), Setting::wgsl("part"), LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: SplitParts::variants,
@@ -196,11 +196,14 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
     let count: usize = asked.settings().number("k")?;
-    let parts = asked.indices("parts", &[n], count.max(1))?;
+    let (op, parts) = match asked.settings().word("part") {
+        Some(wgsl) => (SplitParts::by(n, count, wgsl), None),
+        None => (SplitParts::new(n, count), Some(asked.indices("parts", &[n], count.max(1))?)),
+    };
     let (length, output) = asked.length(1, vec![n])?;
-    let op = SplitParts::new(n, count).when(length.is_some(), SplitParts::counted).variant(asked.variant());
+    let op = op.when(length.is_some(), SplitParts::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let inputs = [input, parts].map(Role::Given).into_iter().chain(length);
+    let inputs = [input].into_iter().chain(parts).map(Role::Given).chain(length);
     let operands = inputs.chain([output, Role::Result(vec![count])]).collect();
     by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }

@@ -2,8 +2,10 @@
 
 mod convert;
 mod lowering;
+mod payload;
 
 use super::DTYPES;
+use super::select_columns::PositionsOf;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -13,6 +15,7 @@ use crate::program::{
 use half::f16;
 use lowering::TopKLowering;
 pub(super) use lowering::{PlaceParams, kth_number, word_parts};
+pub(super) use payload::{asked_payload, with_payload};
 
 /// Finds the `k` largest (or smallest) of `n` elements, in order: `values[i]` is the `i`-th largest element, and
 /// `indices[i]` its position in the input.
@@ -35,7 +38,7 @@ pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 /// # Shapes
 /// `input` has `n` elements; `values` and `indices` (u32) have `k`, from 1 to `n`. The outputs must be other wgpu
 /// buffers than the input and each other. With [`counted`](TopK::counted) an operand `length` of one u32 holds the
-/// number of elements, at most `n`.
+/// number of elements, at most `n`. [`with_payload`](TopK::with_payload) copies rows of another array along.
 ///
 /// # Types and order
 /// f32, f16, i32, u32 and u64; largest first, or [`smallest`](TopK::smallest) first. The order is that of
@@ -74,6 +77,7 @@ pub struct TopK {
     k: usize,
     smallest: bool,
     counted: bool,
+    payload: Option<(DType, usize)>,
     variant: String,
     chunk: Option<u32>,
 }
@@ -89,7 +93,7 @@ const VARIANTS: &[Variant] = &[
 impl TopK {
     /// Finds the `k` largest of `n` elements.
     pub fn new(n: usize, k: usize) -> Self {
-        Self { n, k, smallest: false, counted: false, variant: "auto".into(), chunk: None }
+        Self { n, k, smallest: false, counted: false, payload: None, variant: "auto".into(), chunk: None }
     }
 
     /// Finds the smallest elements. The default is the largest.
@@ -105,7 +109,43 @@ impl TopK {
         "Elements behind it are ignored. If it is below `k`, outputs behind it may hold anything."
     );
 
+    /// Copies the rows of the best from an operand `payload`, of `n` rows of `width` elements of `dtype`, to
+    /// `payload_out`, of `k`. Plans take both by `with_payload`.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::DType;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, names) = (gpu.upload(&[3.0f32, 9.0, -1.0, 7.0])?, gpu.upload(b"abcd")?);
+    /// let (values, indices, best) = (gpu.alloc::<f32>(2)?, gpu.alloc::<u32>(2)?, gpu.alloc::<u8>(2)?);
+    /// let top = TopK::new(4, 2).with_payload(DType::U8, 1).plan::<f32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// top.with_payload(&names, &best).record(&mut rec, &x, &values, &indices)?;
+    /// rec.submit()?;
+    /// assert_eq!(best.read()?, b"bd");
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_payload(mut self, dtype: DType, width: usize) -> Self {
+        self.payload = Some((dtype, width));
+        self
+    }
+
     crate::program::variants!(variant);
+
+    fn lower_typed<T: Element>(&self, profile: &DeviceProfile) -> Result<Program> {
+        if let Some(payload) = self.payload {
+            let best = Self { payload: None, ..self.clone() }.lower_typed::<T>(profile)?;
+            return with_payload(best, payload, self.n, PositionsOf::Column, profile);
+        }
+        match T::DTYPE {
+            DType::F16 => self.lower_halves(profile),
+            DType::U64 => self.lower_words(profile),
+            dtype => TopKLowering::new(self, dtype, profile)?.run::<T>(self),
+        }
+    }
 
     /// Sets the elements of a chunk of `filter` and `subgroup`, for tuning and tests: a power of two from 64 to
     /// 4096. The default is that of the policy.
@@ -122,25 +162,23 @@ operands! {
         fn record(input: T, values: T, indices: u32);
         /// Takes the number of elements from the device.
         optional with_length(length: u32);
+        /// Takes rows of which those of the best are copied.
+        optional with_payload<P>(payload: P, payload_out: P);
     }
 }
 
 crate::program::lowers! {
-    impl[T: Element] TopK as [T], |op, dtype, profile| match dtype {
-        DType::F16 => op.lower_halves(profile),
-        DType::U64 => op.lower_words(profile),
-        _ => TopKLowering::new(op, dtype, profile)?.run::<T>(op),
-    }
+    impl[T: Element] TopK as [T], |op, _dtype, profile| op.lower_typed::<T>(profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
-    inputs: &[Input::new("input", "(n)")],
-    outputs: &[("values", "(k)"), ("indices", "u32 (k)")],
+    inputs: &[Input::new("input", "(n)"), Input::optional("payload", "(n), any type")],
+    outputs: &[("values", "(k)"), ("indices", "u32 (k)"), ("[payload]", "(k)")],
     types: &DTYPES,
     options: &[Setting::number("k", ""), Setting::flag("smallest"), LENGTH, Setting::number("chunk", "")],
-    domains: &[("input", Domain::Runs)],
+    domains: &[("input", Domain::Runs), ("payload", Domain::Bits)],
     make: Some(make),
     variants: TopK::variants,
     samples,
@@ -161,7 +199,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     op.counted = length.is_some();
     let dtype = input.dtype();
     let inputs = [Role::Given(input)].into_iter().chain(length);
-    let operands = inputs.chain([output.clone(), output]).collect();
+    let mut operands: Vec<_> = inputs.chain([output.clone(), output.clone()]).collect();
+    op.payload = asked_payload(asked, &[n], output, &mut operands)?;
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -180,6 +219,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f32>::lower(&top.clone().when(i % 2 == 0, |op| op.smallest()), profile)?);
         programs.push(Op::<f32>::lower(&top.clone().counted(), profile)?);
         programs.push(Op::<i32>::lower(&top, profile)?);
+        if i == 0 {
+            programs.push(Op::<u32>::lower(&top.clone().counted().with_payload(DType::F16, 3), profile)?);
+        }
         programs.push(Op::<f16>::lower(&top, profile)?);
         if variant == "sort" {
             programs.push(Op::<u64>::lower(&top.clone().counted(), profile)?);

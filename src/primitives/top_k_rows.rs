@@ -1,7 +1,10 @@
 //! The k largest or smallest elements of each row, with their positions.
 
-use super::DTYPES;
+use super::segmented_sort::segments_of;
+use super::select_columns::PositionsOf;
 use super::sort::{RadixSort, key_spec};
+use super::top_k::{asked_payload, with_payload};
+use super::{DTYPES, SegmentedSort};
 use crate::element::{DType, Element};
 use crate::elementwise::{Broadcast, Transform, TransformFn};
 use crate::error::{Result, err};
@@ -35,6 +38,9 @@ use half::f16;
 /// # Shapes
 /// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of
 /// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
+/// [`with_payload`](TopKRows::with_payload) copies rows of another array along, one for each element.
+///
+/// [`segments`](TopKRows::segments) takes the best of the elements between offsets instead of those of rows.
 ///
 /// # Types and order
 /// f32, f16, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest)
@@ -49,7 +55,8 @@ use half::f16;
 /// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
 /// leave a card idle: [`TopK`](crate::TopK) is faster for one of them. Rows made to put the best elements last in every
 /// eighth take a selection in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12
-/// bytes of scratch an element and those of [`RadixSort`](crate::RadixSort).
+/// bytes of scratch an element and those of [`RadixSort`](crate::RadixSort), segments by
+/// [`SegmentedSort`](crate::SegmentedSort).
 ///
 /// # Variants
 /// `filter` and `sort`; `auto` (the default) takes `filter` where it can: it holds at least 2 k candidates in workgroup
@@ -70,6 +77,9 @@ pub struct TopKRows {
     n: usize,
     k: usize,
     smallest: bool,
+    /// `n` elements in segments between offsets, as many as rows.
+    segmented: bool,
+    payload: Option<(DType, usize)>,
     variant: String,
 }
 
@@ -154,7 +164,38 @@ impl RowFilter {
 impl TopKRows {
     /// Finds the `k` largest elements of each of `rows` rows of `n` elements.
     pub fn new([rows, n]: [usize; 2], k: usize) -> Self {
-        Self { rows, n, k, smallest: false, variant: "auto".into() }
+        Self { rows, n, k, smallest: false, segmented: false, payload: None, variant: "auto".into() }
+    }
+
+    /// Finds the `k` largest elements of each of `segments` segments of `n` elements. Plans take the `offsets`, one
+    /// more u32 than segments, in ascending order, and are recorded by `record_segments`. `indices` are positions in
+    /// the input. Behind a segment of fewer than `k` elements, `values` are 0 and `indices` `u32::MAX`. Offsets above
+    /// `n` count as `n`. If offsets decrease, the results of all segments may be those of any elements.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, offsets) = (gpu.upload(&[3u32, 9, 1, 7, 5])?, gpu.upload(&[0u32, 4, 5])?);
+    /// let (values, indices) = (gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(4)?);
+    /// let top = TopKRows::segments(5, 2, 2).plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// top.record_segments(&mut rec, &x, &offsets, &values, &indices)?;
+    /// rec.submit()?;
+    /// assert_eq!((values.read()?, indices.read()?), (vec![9, 7, 5, 0], vec![1, 3, 4, u32::MAX]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn segments(n: usize, segments: usize, k: usize) -> Self {
+        Self { segmented: true, ..Self::new([segments, n], k) }
+    }
+
+    /// Copies the rows of the best from an operand `payload`, of a row of `width` elements of `dtype` for each element,
+    /// to `payload_out`. Plans take both by `with_payload`. Zeros stand behind short segments.
+    #[must_use]
+    pub fn with_payload(mut self, dtype: DType, width: usize) -> Self {
+        self.payload = Some((dtype, width));
+        self
     }
 
     /// Finds the smallest elements. The default is the largest.
@@ -167,11 +208,25 @@ impl TopKRows {
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        let Self { rows, n, k, .. } = *self;
+        let Self { rows, n, k, segmented, .. } = *self;
+        let best = self.lower_best(dtype, profile)?;
+        let Some(payload) = self.payload else { return Ok(best) };
+        let (all, positions_of) = match segmented {
+            true => (n, PositionsOf::Padded),
+            false => (elements(INFO.name, "input", &[rows, n])?, PositionsOf::Rows { best: k, apart: n }),
+        };
+        with_payload(best, payload, all, positions_of, profile)
+    }
+
+    fn lower_best(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rows, n, k, segmented, .. } = *self;
         if dtype == DType::F16 {
             return self.lower_halves(profile);
         }
-        if k == 0 || k > n {
+        if segmented && k == 0 {
+            return Err(err!(InvalidArgument, "top-k-rows: k is 0; it must be at least 1"));
+        }
+        if !segmented && (k == 0 || k > n) {
             return Err(err!(InvalidArgument, "top-k-rows: k is {k} and n is {n}; k must be from 1 to n"));
         }
         index_u32(INFO.name, "n", n)?;
@@ -183,13 +238,22 @@ impl TopKRows {
         let mut program = Program::new(INFO.name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let best = elements(INFO.name, "values", &[rows, k])?;
-        program.operands = vec![
-            operand("input", dtype, elements(INFO.name, "input", &[rows, n])?, Access::Read),
-            operand("values", dtype, best, Access::Write),
-            operand("indices", DType::U32, best, Access::Write),
-        ];
-        program.cost = Cost::of(rows as f64 * n as f64, &program.operands);
+        let all = if segmented { n } else { elements(INFO.name, "input", &[rows, n])? };
+        program.operands.push(operand("input", dtype, all, Access::Read));
+        if segmented {
+            program.operands.push(operand("offsets", DType::U32, rows.saturating_add(1), Access::Read));
+        }
+        program.operands.push(operand("values", dtype, best, Access::Write));
+        program.operands.push(operand("indices", DType::U32, best, Access::Write));
+        program.cost = Cost::of(all as f64, &program.operands);
         let order = key_spec(dtype, !self.smallest)?;
+        if segmented {
+            profile.check_bindings(INFO.name, &program.operands, "take fewer segments at a time")?;
+            index_u32(INFO.name, "segments x k", best)?;
+        }
+        if best == 0 {
+            return Ok(program);
+        }
         if variant.name == "filter" {
             let filter = filter?;
             profile.check_buffers(INFO.name, &program.operands, "take fewer rows at a time")?;
@@ -203,25 +267,36 @@ impl TopKRows {
         Ok(program)
     }
 
+    /// The operands input, values and indices, and the offsets.
+    fn bound(&self, program: &Program) -> ([Binding; 3], Option<Binding>) {
+        let of = |i| Binding::operand(i, &program.operands);
+        if self.segmented { ([of(0), of(2), of(3)], Some(of(1))) } else { ([of(0), of(1), of(2)], None) }
+    }
+
     /// Finds the best of f16 among the same numbers as f32, and copies the elements.
     fn lower_halves(&self, profile: &DeviceProfile) -> Result<Program> {
-        let top = self.lower_as(DType::F32, profile)?;
+        let top = self.lower_best(DType::F32, profile)?;
         let mut program = Program::new(INFO.name, top.decision.clone());
         program.operands = top.operands.clone();
-        (program.operands[0].dtype, program.operands[1].dtype) = (DType::F16, DType::F16);
+        let values = if self.segmented { 2 } else { 1 };
+        (program.operands[0].dtype, program.operands[values].dtype) = (DType::F16, DType::F16);
         profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
         program.cost = Cost::of(top.cost.flop, &program.operands);
-        let (len, best) = (program.operands[0].len, program.operands[1].len);
+        let (len, best) = (program.operands[0].len, program.operands[values].len);
         if best == 0 {
             return Ok(program);
         }
-        let [widened, found] = [len, best].map(|len| program.scratch(4 * len as u64).resource);
-        let [input, values, indices] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let [widened, found] = [len, best].map(|len| program.scratch(4 * len.max(1) as u64).resource);
+        let ([input, values, indices], offsets) = self.bound(&program);
         let convert = Transform::new([1, len], TransformFn::Convert).input(DType::F16, Broadcast::Each);
         let convert = Op::<f32>::lower(&convert, profile).map_err(|e| e.context(INFO.name))?;
         program.append(convert, &[input.resource, widened]);
-        program.append(top, &[widened, found, indices.resource]);
-        let copy = program.kernel(Kernel::of_file("primitives/top_k_rows_halves", Spec::new()));
+        let offsets = offsets.map(|offsets| offsets.resource);
+        let operands: Vec<_> =
+            [widened].into_iter().chain(offsets).chain([found, indices.resource]).collect();
+        program.append(top, &operands);
+        let spec = Spec::new().flag("OFFSETS", self.segmented);
+        let copy = program.kernel(Kernel::of_file("primitives/top_k_rows_halves", spec));
         let count = index_u32(INFO.name, "rows x k", best)?;
         let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count };
         program.dispatch(
@@ -239,8 +314,16 @@ impl TopKRows {
             .constant("WORKGROUP_SIZE", filter.threads)
             .constant("ITEMS", filter.items)
             .flag("SELECT", filter.capacity >= SELECTED && !profile.quirks.slow_compiler)
+            .flag("OFFSETS", self.segmented)
             .constant("CAPACITY", filter.capacity);
         let kernel = program.kernel(Kernel::of_file("primitives/top_k_rows", spec));
+        if let ([input, values, indices], Some(offsets)) = self.bound(program) {
+            let (n, k, rows) = (n as u32, k as u32, self.rows as u32);
+            let params =
+                TopKRowsParams { n, k, rows, before: 0, values_before: 0, indices_before: 0, steps: 0 };
+            program.dispatch(kernel, &params, vec![input, values, indices, offsets], Grid::fold(rows.into()));
+            return;
+        }
         for part in profile.chunks(self.rows as u64, 4 * n) {
             let spans = [n, k, k].map(|row| part.span(4 * row));
             let [before, values_before, indices_before] = spans.map(|span| (span.before / 4) as u32);
@@ -260,42 +343,72 @@ impl TopKRows {
 
     /// Sorts by element, stably by row, and copies the first of each row.
     fn sort(&self, program: &mut Program, dtype: DType, profile: &DeviceProfile) -> Result<()> {
-        let count = index_u32(INFO.name, "rows x n", self.rows * self.n)?;
-        if count == 0 {
-            return Ok(());
-        }
-        let [input, values, indices] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
-        let [places, keys, order] = [(); 3].map(|()| program.scratch(4 * u64::from(count)));
+        let all = if self.segmented { self.n } else { self.rows * self.n };
+        let count = index_u32(INFO.name, "rows x n", all)?;
+        let ([input, values, indices], offsets) = self.bound(program);
+        let [places, keys, order] = [(); 3].map(|()| program.scratch(4 * u64::from(count.max(1))));
         let each = |items: u64| Grid::fold(items.div_ceil(256));
-        let write = program.kernel(Kernel::of_file("primitives/top_k_places", Spec::new()));
-        let all = super::top_k::PlaceParams { first: 0, len: count };
-        program.dispatch(write, &all, vec![places], each(count.into()));
+        if count > 0 {
+            let write = program.kernel(Kernel::of_file("primitives/top_k_places", Spec::new()));
+            let all = super::top_k::PlaceParams { first: 0, len: count };
+            program.dispatch(write, &all, vec![places], each(count.into()));
+        }
+        if let Some(offsets) = offsets {
+            let sort = SegmentedSort::new(self.n, self.rows).with_values();
+            let sort = sort.when(!self.smallest, SegmentedSort::descending);
+            let sorted = lowered(&sort, dtype, profile)?;
+            program.append(sorted, &[input, offsets, places, keys, order].map(|binding| binding.resource));
+        } else {
+            self.sort_rows(program, dtype, [input, places, keys, order], count, profile)?;
+        }
+        let spec = Spec::new().flag("OFFSETS", self.segmented);
+        let pick = program.kernel(Kernel::of_file("primitives/top_k_rows_pick", spec));
+        let best = (self.rows * self.k) as u32;
+        let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count: best };
+        let bindings = [input, order, values, indices].into_iter().chain(offsets).collect();
+        program.dispatch(pick, &params, bindings, each(best.into()));
+        Ok(())
+    }
+
+    /// Sorts the places of `count` elements, stably by row.
+    fn sort_rows(
+        &self,
+        program: &mut Program,
+        dtype: DType,
+        [input, places, keys, order]: [Binding; 4],
+        count: u32,
+        profile: &DeviceProfile,
+    ) -> Result<()> {
         let sort = RadixSort::new(count as usize).when(!self.smallest, |op| op.descending()).with_values();
-        let sorted = match dtype {
-            DType::F32 => Op::<f32>::lower(&sort, profile),
-            DType::I32 => Op::<i32>::lower(&sort, profile),
-            _ => Op::<u32>::lower(&sort, profile),
-        }?;
+        let sorted = lowered(&sort, dtype, profile)?;
         program.append(sorted, &[input, places, keys, order].map(|binding| binding.resource));
         if self.rows > 1 {
             let own = program.kernel(Kernel::of_file("primitives/top_k_rows_owners", Spec::new()));
             let params = TopKRowsOwnersParams { n: self.n as u32, count };
-            program.dispatch(own, &params, vec![order, keys], each(count.into()));
+            program.dispatch(own, &params, vec![order, keys], Grid::fold(u64::from(count).div_ceil(256)));
             let bits = usize::BITS - (self.rows - 1).leading_zeros();
             let sort = RadixSort::new(count as usize).bits(0..bits).with_values().in_place();
             program.append(Op::<u32>::lower(&sort, profile)?, &[keys.resource, order.resource]);
         }
-        let pick = program.kernel(Kernel::of_file("primitives/top_k_rows_pick", Spec::new()));
-        let best = (self.rows * self.k) as u32;
-        let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count: best };
-        program.dispatch(pick, &params, vec![input, order, values, indices], each(best.into()));
         Ok(())
+    }
+}
+
+/// Lowers an op for elements of 32 bits.
+fn lowered<D: Op<f32> + Op<i32> + Op<u32>>(op: &D, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    match dtype {
+        DType::F32 => Op::<f32>::lower(op, profile),
+        DType::I32 => Op::<i32>::lower(op, profile),
+        _ => Op::<u32>::lower(op, profile),
     }
 }
 
 operands! {
     impl[T: Element,] TopKRows, T {
         fn record(input: T, values: T, indices: u32);
+        fn record_segments(input: T, offsets: u32, values: T, indices: u32);
+        /// Takes rows of which those of the best are copied.
+        optional with_payload<P>(payload: P, payload_out: P);
     }
 }
 
@@ -304,11 +417,18 @@ lowered_as!(TopKRows: f32, f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "top-k-rows",
     about: "the k largest elements of each row in order, and where they stood in the row",
-    inputs: &[Input::new("input", "(rows, n)")],
-    outputs: &[("values", "(rows, k)"), ("indices", "u32 (rows, k)")],
+    inputs: &[
+        Input::new("input", "(rows, n); (n) with offsets"),
+        Input::optional("payload", "(rows, n), any type; (n), any type with offsets"),
+    ],
+    outputs: &[
+        ("values", "(rows, k); (s, k) with offsets"),
+        ("indices", "u32 (rows, k); (s, k) with offsets"),
+        ("[payload]", "(rows, k); (s, k) with offsets"),
+    ],
     types: &DTYPES,
-    options: &[Setting::number("k", ""), Setting::flag("smallest")],
-    domains: &[("input", Domain::Runs)],
+    options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::array("offsets", "u32 (s+1)")],
+    domains: &[("input", Domain::Runs), ("offsets", Domain::Increasing), ("payload", Domain::Bits)],
     make: Some(make),
     variants: TopKRows::variants,
     samples,
@@ -318,18 +438,31 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (input, [rows, n]) = asked.array("input")?;
-    let settings = asked.settings();
+    let input = asked.any("input")?;
+    let (shape, settings) = (input.shape().to_vec(), asked.settings());
+    let n: usize = shape.iter().product();
+    let given = settings.array("offsets").map_or(vec![n / 8 + 1], |offsets| offsets.shape().to_vec());
+    let offsets = asked.named_of("offsets", &given, DType::U32)?;
     let k = settings.maybe("k")?.ok_or_else(|| {
-        err!(
-            InvalidArgument,
-            "top-k-rows: --k is missing; give the number of elements to find, from 1 to {n}"
-        )
+        err!(InvalidArgument, "top-k-rows: --k is missing; give the number of elements to find in each row")
     })?;
-    let op = TopKRows::new([rows, n], k).when(settings.has("smallest"), TopKRows::smallest);
-    let op = op.variant(asked.variant());
-    let dtype = input.dtype();
-    let operands = vec![Role::Given(input), Role::Result(vec![rows, k]), Role::Result(vec![rows, k])];
+    let (op, best) = match &offsets {
+        None => {
+            let [rows, n] = asked.dims("input", &input)?;
+            (TopKRows::new([rows, n], k), vec![rows, k])
+        }
+        Some(offsets) => {
+            let [len] = asked.dims("offsets", offsets)?;
+            let segments = segments_of(asked, len)?;
+            asked.set("s", &[segments]);
+            (TopKRows::segments(n, segments, k), vec![segments, k])
+        }
+    };
+    let mut op = op.when(settings.has("smallest"), TopKRows::smallest).variant(asked.variant());
+    let (dtype, output) = (input.dtype(), Role::Result(best));
+    let mut operands: Vec<_> = [input].into_iter().chain(offsets).map(Role::Given).collect();
+    operands.extend([output.clone(), output.clone()]);
+    op.payload = asked_payload(asked, &shape, output, &mut operands)?;
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -340,6 +473,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op(3, 1001, 200).smallest().lower_as(DType::I32, profile)?,
         op(2, 600, 500).lower_as(DType::U32, profile)?,
         op(2, 600, 50).lower_as(DType::F16, profile)?,
+        op(2, 600, 50).with_payload(DType::U8, 3).lower_as(DType::I32, profile)?,
+        TopKRows::segments(900, 90, 5).variant(variant).lower_as(DType::F16, profile)?,
+        TopKRows::segments(900, 90, 5)
+            .with_payload(DType::F32, 1)
+            .variant(variant)
+            .lower_as(DType::F32, profile)?,
     ])
 }
 

@@ -514,6 +514,13 @@ impl Operation {
         let mut asked =
             Asked { op: self, ask, dtype: None, extents: Extents::default(), supplied: Vec::new() };
         let call = make(&mut asked)?;
+        if !asked.ask.inputs.is_empty() {
+            let more = asked.ask.inputs.len();
+            return Err(err!(
+                InvalidArgument,
+                "{op}: with these options {more} of {given} inputs are too many"
+            ));
+        }
         for (name, array) in asked.supplied {
             settings.with_array(name, array)?;
         }

@@ -79,8 +79,10 @@ pub(crate) fn launch_for(program: &mut Program, length: Binding, covered: &[(usi
         }
         of.fold(program, length, workgroups);
     }
-    // The counts come before all that is launched by them.
-    program.dispatches.rotate_right(groups.len());
+    // The counts come before all that is launched by them, and behind what may write the length.
+    if let Some(&first) = groups.iter().flat_map(|(_, places)| places).min() {
+        program.dispatches[first..].rotate_right(groups.len());
+    }
 }
 
 #[cfg(test)]

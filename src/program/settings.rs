@@ -17,6 +17,9 @@ pub struct Setting {
     pub default: &'static str,
 }
 
+/// The form of a text that command lines read from a file.
+const WGSL_FILE: &str = "FILE";
+
 /// The kind of value of an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Takes {
@@ -44,6 +47,16 @@ impl Setting {
     /// Text in a form of its own, with its default.
     pub(crate) const fn text(name: &'static str, form: &'static str, default: &'static str) -> Self {
         Self { name, takes: Takes::Text(form), default }
+    }
+
+    /// A function in WGSL, which command lines read from a file.
+    pub(crate) const fn wgsl(name: &'static str) -> Self {
+        Self::text(name, WGSL_FILE, "")
+    }
+
+    /// Whether it is a function in WGSL.
+    pub(crate) fn is_wgsl(&self) -> bool {
+        matches!(self.takes, Takes::Text(WGSL_FILE))
     }
 
     /// One number, or two as "h,w", with their default.

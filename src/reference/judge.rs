@@ -197,7 +197,7 @@ judges! {
         nth_element quantile shuffle categorical split_parts select_columns scan_offsets reduce_offsets quadtree adaptive_grid random
         gather scatter lower_bound upper_bound dot nrm2 asum iamax iamin
         adjacent_difference reverse rotate
-        merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
+        merge set_union set_intersection set_difference unique_by_key is_sorted find merge_sort;
     "dense":
         gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger symv trmv trsv gbmv syr syr2 trsm trmm syrk syr2k symm rot rotg swap caxpy cdot cgemv cgemm;
     "sparse":
@@ -230,6 +230,10 @@ pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
         && matches!(e.kind(), ErrorKind::InvalidArgument | ErrorKind::Shape)
     {
         return Err(e);
+    }
+    let is_given = |name: &str| call.settings().is_some_and(|settings| settings.has(name));
+    if let Some(option) = op.options.iter().find(|option| option.is_wgsl() && is_given(option.name)) {
+        return Err(err!(Unsupported, "reference: there is none for a function in WGSL, {}", option.name));
     }
     let file = op.name.replace('-', "_");
     let judge = JUDGES.iter().find(|(name, _)| *name == file);

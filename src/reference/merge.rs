@@ -10,13 +10,8 @@ use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let descending = settings(call)?.has("descending");
-    let of = |name| -> Result<Option<usize>> {
-        Ok(named::<u32>(call, name)?.and_then(|length| length.first()).map(|length| *length as usize))
-    };
-    let lens = [of("a-length")?, of("b-length")?];
-    // Both lengths are inputs if one is given.
-    let inputs = call.inputs().count() - if lens == [None; 2] { 0 } else { 2 };
-    let lens = lens.map(|len| len.unwrap_or(usize::MAX));
+    let (lens, given) = lengths(call)?;
+    let inputs = call.inputs().count() - given;
     by_input!(call, 0, [f32, f16, i32, u32], T => {
         let (a, b) = (front(input::<T>(call, 0)?, lens[0]), front(input::<T>(call, 1)?, lens[1]));
         let is_sorted = |x: &[T]| x.is_sorted_by_key(|x| number(*x, descending));
@@ -31,8 +26,17 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
+/// The lengths of both arrays, and how many inputs hold them: both if one is given.
+pub(super) fn lengths(call: &OpCall) -> Result<([usize; 2], usize)> {
+    let of = |name| -> Result<Option<usize>> {
+        Ok(named::<u32>(call, name)?.and_then(|length| length.first()).map(|length| *length as usize))
+    };
+    let lens = [of("a-length")?, of("b-length")?];
+    Ok((lens.map(|len| len.unwrap_or(usize::MAX)), if lens == [None; 2] { 0 } else { 2 }))
+}
+
 /// The first `len` elements, or all.
-fn front<T>(x: &[T], len: usize) -> &[T] {
+pub(super) fn front<T>(x: &[T], len: usize) -> &[T] {
     &x[..x.len().min(len)]
 }
 

@@ -73,6 +73,8 @@ mod filter2d;
 #[cfg(feature = "conv")]
 mod filter3d;
 #[cfg(feature = "primitives")]
+mod find;
+#[cfg(feature = "primitives")]
 mod frontier;
 #[cfg(feature = "primitives")]
 mod gather;
@@ -348,6 +350,8 @@ pub use filter2d::{filter2d, filter2d_bound};
 #[cfg(feature = "conv")]
 pub use filter3d::{filter3d, filter3d_bound};
 #[cfg(feature = "primitives")]
+pub use find::find;
+#[cfg(feature = "primitives")]
 pub use frontier::frontier;
 #[cfg(feature = "primitives")]
 pub use gather::gather;
@@ -472,11 +476,11 @@ pub use segmented_sort::segmented_sort_positions;
 #[cfg(feature = "primitives")]
 pub use select::select;
 #[cfg(feature = "primitives")]
-pub use set_difference::set_difference;
+pub use set_difference::{set_difference, set_difference_positions};
 #[cfg(feature = "primitives")]
-pub use set_intersection::set_intersection;
+pub use set_intersection::{set_intersection, set_intersection_positions};
 #[cfg(feature = "primitives")]
-pub use set_union::set_union;
+pub use set_union::{set_union, set_union_positions};
 #[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
 #[cfg(feature = "primitives")]
@@ -520,7 +524,7 @@ pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
 #[cfg(feature = "primitives")]
-pub use top_k_rows::top_k_rows;
+pub use top_k_rows::{top_k_rows, top_k_segments};
 pub use transform::{transform, transform_bound};
 #[cfg(feature = "dense")]
 pub use transpose::transpose;

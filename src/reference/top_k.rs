@@ -1,6 +1,6 @@
 //! The best of all elements.
 
-use super::judge::{Wanted, by_input, input, option, settings, there};
+use super::judge::{Wanted, by_input, input, named, option, settings, there};
 use super::sort_positions;
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -9,14 +9,28 @@ use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
-    by_input!(call, 0, [f32, f16, i32, u32], T => {
+    let (mut wanted, places) = by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;
         let x = &x[..there(call, x.len())?];
         let places = top_k(x, k, smallest);
         let k = places.len();
         let best: Vec<T> = places.iter().map(|&i| x[i]).collect();
         let places: Vec<u32> = places.iter().map(|&i| i as u32).collect();
-        Ok(vec![Wanted::exact(&[k], best)?, Wanted::exact(&[k], places)?])
+        Ok((vec![Wanted::exact(&[k], best)?, Wanted::exact(&[k], places.clone())?], places))
+    })?;
+    let given = 1 + usize::from(named::<u32>(call, "length")?.is_some());
+    for at in given..call.inputs().count() {
+        wanted.push(payload(call, at, &[places.len()], &places)?);
+    }
+    Ok(wanted)
+}
+
+/// The elements of input `at` at these places, and zeros at places behind it.
+pub(super) fn payload(call: &OpCall, at: usize, shape: &[usize], places: &[u32]) -> Result<Wanted> {
+    by_input!(call, at, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(call, at)?;
+        let of = |i: &u32| x.get(*i as usize).copied().unwrap_or_default();
+        Wanted::exact(shape, places.iter().map(of).collect::<Vec<T>>())
     })
 }
 

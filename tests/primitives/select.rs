@@ -4,9 +4,9 @@ use crate::support::coverage::sample;
 use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{Grid, Program};
-use tilework::reference::select;
-use tilework::{Element, Error, ErrorKind, Result};
+use tilework::program::{Ask, Grid, Program, Settings};
+use tilework::reference::{self, select};
+use tilework::{Element, Error, ErrorKind, HostArray, Result};
 
 /// Every device with `auto` and all other variants.
 pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
@@ -167,8 +167,8 @@ fn a_chain_takes_each_length_from_the_device() {
 #[test]
 fn a_chain_from_predicate_to_top_k_reads_nothing_back() {
     let Some(gpu) = gpu() else { return };
-    // The last limit keeps nothing.
-    for (n, limit) in [(1, 0), (70_001, 300), (70_001, 995), (70_001, 1000)] {
+    // All of one, all of many, some, one distinct element, none.
+    for (n, limit) in [(1, 0), (70_001, 0), (70_001, 995), (70_001, 998), (70_001, 1000)] {
         let k = n.min(20);
         let x: Vec<u32> = Random::new(n as u64).any::<u32>(n).iter().map(|x| 1 + x % 999).collect();
         let input = gpu.upload(&x).unwrap();
@@ -335,4 +335,65 @@ fn rejects_invalid_arguments() {
     let bad = Predicate::custom("\nfn keep(x: T) -> bool { return x +; }");
     let e = Select::by(10, bad).plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::Shader && e.to_string().contains("<user predicate>:2"), "{e}");
+}
+
+/// Functions in WGSL take the place of flags, maps and operators in requests by name.
+#[test]
+fn functions_in_wgsl_are_options() {
+    const SQUARE: &str = "fn map(x: T) -> T { return x * x; }";
+    const KEEP: &str = "fn keep(x: T) -> bool { return x > T(1); }";
+    const PART: &str = "fn part(x: T) -> u32 { return select(0u, 1u, x < T(2)); }";
+    const SQUARES: &str = "struct State { sum: f32 } \
+        fn state_identity() -> State { return State(0.0); } \
+        fn state_of(x: T) -> State { return State(x * x); } \
+        fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum); }";
+    const LESS: &str = "fn less(a: T, b: T) -> bool { return abs(a) < abs(b); }";
+    let Some(gpu) = gpu() else { return };
+    let run = |call| -> Result<Vec<HostArray>> {
+        let ready = gpu.ready(call)?;
+        let mut rec = gpu.recorder();
+        ready.record(&mut rec)?;
+        rec.submit()?;
+        ready.results()
+    };
+    let build = |name: &str, options: &[(&str, &str)], inputs: usize| {
+        let op = tilework::operations().find(|op| op.name == name).unwrap();
+        let mut settings = Settings::new(op);
+        options.iter().for_each(|(name, value)| settings.text(name, *value).unwrap());
+        let x = HostArray::new(&[4], vec![3.0f32, -4.0, 1.0, 2.0]).unwrap();
+        let flags = HostArray::new(&[4], vec![1u32, 0, 0, 1]).unwrap();
+        let call = op.build(Ask::new(&settings).inputs([x, flags].into_iter().take(inputs)))?;
+        let judged = reference::wanted(op, &call).map_err(|e| e.kind());
+        assert!(judged == Err(ErrorKind::Unsupported), "{name}: {judged:?}");
+        run(call)
+    };
+    type Options<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Options<'_>, &[&[f64]]); 10] = [
+        ("select", &[("keep", KEEP)], &[&[3.0, 2.0]]),
+        ("partition", &[("keep", KEEP)], &[&[3.0, 2.0, -4.0, 1.0]]),
+        ("split-parts", &[("part", PART), ("k", "2")], &[&[3.0, 2.0, -4.0, 1.0], &[2.0, 2.0]]),
+        ("sort", &[("map", SQUARE)], &[&[1.0, 4.0, 9.0, 16.0]]),
+        ("argsort", &[("map", SQUARE)], &[&[2.0, 3.0, 0.0, 1.0]]),
+        ("merge-sort", &[("less", LESS)], &[&[1.0, 2.0, 3.0, -4.0]]),
+        ("histogram", &[("map", SQUARE), ("bins", "2"), ("lo", "0"), ("hi", "10")], &[&[2.0, 1.0]]),
+        ("reduce", &[("state", SQUARES)], &[&[30.0]]),
+        ("scan", &[("state", SQUARES)], &[&[9.0, 25.0, 26.0, 30.0]]),
+        ("segmented-scan", &[("state", SQUARES)], &[&[9.0, 25.0, 26.0, 4.0]]),
+    ];
+    for (name, options, want) in cases {
+        let results = build(name, options, if name == "segmented-scan" { 2 } else { 1 }).unwrap();
+        let results: Vec<_> = results.iter().map(|array| array.data().to_f64()).collect();
+        assert_eq!(results, want, "{name}");
+    }
+    let op = tilework::operations().find(|op| op.name == "transform").unwrap();
+    let mut settings = Settings::new(op);
+    settings.text("apply", "fn apply(i: u32, a: A, b: B) -> R { return a * b + R(columns()); }").unwrap();
+    let row = HostArray::new(&[2], vec![10.0f32, 1.0]).unwrap();
+    let x = HostArray::new(&[2, 2], vec![1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let results = run(op.build(Ask::new(&settings).inputs([x, row])).unwrap()).unwrap();
+    assert_eq!(results[0].data().to_f64(), [12.0, 4.0, 32.0, 6.0]);
+    let refused = |name, options: &[(&str, &str)], inputs| build(name, options, inputs).unwrap_err().kind();
+    assert_eq!(refused("select", &[("keep", KEEP)], 2), ErrorKind::InvalidArgument, "flags and a predicate");
+    assert_eq!(refused("reduce", &[("state", SQUARES), ("op", "sum")], 1), ErrorKind::InvalidArgument);
+    assert_eq!(refused("sort", &[("map", "fn map(x: T) -> T { return y; }")], 1), ErrorKind::Shader);
 }

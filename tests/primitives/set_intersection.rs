@@ -3,12 +3,15 @@
 use super::select::{cases, read_counted};
 use crate::nn::training::refusal;
 use crate::support::coverage::{all, sample};
-use crate::support::{Random, Sample, devices, gpu};
+use crate::support::{Device, Random, Sample, devices, gpu, supported};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::Op;
-use tilework::reference::{Number, set_difference, set_intersection, set_union};
-use tilework::{ErrorKind, Gpu};
+use tilework::program::{Op, Program};
+use tilework::reference::{
+    Number, set_difference, set_difference_positions, set_intersection, set_intersection_positions,
+    set_union, set_union_positions,
+};
+use tilework::{DType, ErrorKind, Gpu};
 
 /// Runs `$op`, or gives `None` if the device lacks the variant.
 macro_rules! run {
@@ -104,6 +107,86 @@ fn sets_match_the_reference() {
     }
 }
 
+/// Runs a program with lengths and rows of three bytes. `want` are the places in the first `lens` elements of both.
+#[track_caller]
+fn check_counted<T: Sample + PartialEq>(
+    device: &Device,
+    program: Program,
+    [a, b]: [&[T]; 2],
+    lens: [u32; 2],
+    want: &[usize],
+) {
+    let (gpu, i) = (&device.gpu, a.len().min(lens[0] as usize));
+    let both = program.op == "set-union";
+    let what = format!("{}: {} {} of {lens:?} {}", device.label, program.op, program.variant(), T::DTYPE);
+    let rows = |x: &[T], first: u8| (0..3 * x.len()).map(|k| first.wrapping_add(k as u8)).collect::<Vec<_>>();
+    let (of_a, of_b) = (rows(a, 0), rows(b, 101));
+    let most = a.len() + if both { b.len() } else { 0 };
+    let (x, y) = (gpu.upload(a).unwrap(), gpu.upload(b).unwrap());
+    let lengths = lens.map(|len| gpu.upload(&[len]).unwrap());
+    let values = [&of_a, &of_b].map(|rows| gpu.upload(rows).unwrap());
+    let before = T::from_f64(9.0);
+    let (output, count) = (gpu.upload(&vec![before; most]).unwrap(), gpu.upload(&[99u32]).unwrap());
+    let moved = gpu.upload(&vec![255u8; 3 * most]).unwrap();
+    let mut raw = vec![Slice::from(&x).untyped(), Slice::from(&y).untyped()];
+    raw.extend(lengths.iter().map(|length| Slice::from(length).untyped()));
+    raw.extend(values[..1 + usize::from(both)].iter().map(|rows| Slice::from(rows).untyped()));
+    raw.extend([
+        Slice::from(&output).untyped(),
+        Slice::from(&moved).untyped(),
+        Slice::from(&count).untyped(),
+    ]);
+    let mut rec = gpu.recorder();
+    gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
+    rec.submit().unwrap();
+    let wanted: Vec<T> = want.iter().map(|&p| if p < i { a[p] } else { b[p - i] }).collect();
+    same(&read_counted(&output, &count, before).unwrap(), &wanted, &what);
+    let row = |&p: &usize| if p < i { &of_a[3 * p..][..3] } else { &of_b[3 * (p - i)..][..3] };
+    let mut rows: Vec<u8> = want.iter().flat_map(row).copied().collect();
+    rows.resize(3 * most, 255);
+    assert!(moved.read().unwrap() == rows, "{what}: rows");
+}
+
+/// Lengths of 0, in the middle of a tile, and above the maximum.
+#[test]
+fn sets_take_lengths_and_values_from_the_device() {
+    fn of<T: Sample + PartialEq>(device: &Device, variant: &str, a: &[T], b: &[T], lens: [u32; 2])
+    where
+        SetUnion: Op<T>,
+        SetIntersection: Op<T>,
+        SetDifference: Op<T>,
+    {
+        let (n, m, profile) = (a.len(), b.len(), device.gpu.profile());
+        let [x, y] = [(a, lens[0]), (b, lens[1])].map(|(x, len)| &x[..x.len().min(len as usize)]);
+        let shared = SetIntersection::new(n, m).counted().with_values(DType::U8, 3).variant(variant);
+        let Some(shared) = supported(Op::<T>::lower(&shared, profile)) else { return };
+        check_counted(device, shared, [a, b], lens, &set_intersection_positions(x, y));
+        let alone = SetDifference::new(n, m).counted().with_values(DType::U8, 3).variant(variant);
+        let alone = Op::<T>::lower(&alone, profile).unwrap();
+        check_counted(device, alone, [a, b], lens, &set_difference_positions(x, y));
+        if SetUnion::variants().iter().any(|v| v.name == variant) {
+            let all = SetUnion::new(n, m).counted().with_values(DType::U8, 3).variant(variant);
+            let all = Op::<T>::lower(&all, profile).unwrap();
+            check_counted(device, all, [a, b], lens, &set_union_positions(x, y));
+        }
+    }
+    let mut random = Random::new(9);
+    let (a, b) = (sorted::<u32>(&mut random, 9001, 3), sorted::<u32>(&mut random, 7000, 3));
+    let halves = |x: &[u32]| x.iter().map(|x| f16::from_f32((x / 4) as f32)).collect::<Vec<_>>();
+    let (half_a, half_b) = (halves(&a), halves(&b));
+    for (device, variant) in cases().filter(|(_, variant)| *variant != "auto") {
+        let lens = [[5000, 3001], [0, 0], [u32::MAX, u32::MAX], [0, 700], [1, 7000], [9001, 0], [4000, 1]];
+        for &lens in sample(&lens, 3) {
+            of(device, variant, &a, &b, lens);
+        }
+        // Types compile other kernels.
+        if all() || variant == "lookback" {
+            of(device, variant, &half_a, &half_b, [4001, 3000]);
+        }
+        of::<u32>(device, variant, &[], &[], [3, 3]);
+    }
+}
+
 #[test]
 fn sets_of_floats_compare_by_value() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
@@ -178,4 +261,9 @@ fn sets_reject_invalid_arguments() {
     assert_eq!(refusal::<f32>(gpu, &SetIntersection::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &SetDifference::new(1, usize::MAX)), ErrorKind::TooLarge);
     assert_eq!(refusal::<f32>(gpu, &SetUnion::new(usize::MAX, 1)), ErrorKind::TooLarge);
+    let wide = |width| SetUnion::new(4, 4).with_values(DType::U32, width);
+    assert_eq!(refusal::<f32>(gpu, &wide(usize::MAX)), ErrorKind::TooLarge);
+    let words = SetIntersection::new(4, 4).with_values(DType::U64, 1);
+    assert_eq!(refusal::<f32>(gpu, &words), ErrorKind::Unsupported);
+    assert_eq!(refusal::<f32>(gpu, &SetUnion::new(4, 4).with_values(DType::U64, 1)), ErrorKind::Unsupported);
 }

@@ -5,7 +5,7 @@ use crate::support::{Device, Random, Sample, as_card, devices};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::top_k;
-use tilework::{Element, ErrorKind, Result};
+use tilework::{DType, Element, ErrorKind, Result};
 
 fn variants() -> impl Iterator<Item = &'static str> {
     TopK::variants().iter().map(|v| v.name)
@@ -308,6 +308,31 @@ fn a_recording_run_twice_gives_the_same_result() {
             rec.submit().unwrap();
             let got = (values.read().unwrap(), indices.read().unwrap());
             same(&format!("{variant} {k}"), &x, k, false, &got);
+        }
+    }
+}
+
+/// Rows of three bytes move with the best, as many as the device counts.
+#[test]
+fn payload_moves_with_the_best() {
+    let (n, k) = (5000, 40);
+    let (x, rows) = (Random::new(3).any::<u32>(n), Random::new(4).any::<u8>(3 * n));
+    for device in devices() {
+        let (gpu, op) = (&device.gpu, TopK::new(n, k).counted().with_payload(DType::U8, 3));
+        let plan = op.plan::<u32>(gpu).unwrap();
+        for there in [n, 4001, 9, 0] {
+            let (input, payload) = (gpu.upload(&x).unwrap(), gpu.upload(&rows).unwrap());
+            let (values, indices) = (gpu.alloc::<u32>(k).unwrap(), gpu.alloc::<u32>(k).unwrap());
+            let (moved, length) =
+                (gpu.upload(&vec![9u8; 3 * k]).unwrap(), gpu.upload(&[there as u32]).unwrap());
+            let mut rec = gpu.recorder();
+            let call = plan.with_length(&length).with_payload(&payload, &moved);
+            call.record(&mut rec, &input, &values, &indices).unwrap();
+            rec.submit().unwrap();
+            let places = top_k(&x[..there], k, false);
+            let mut want: Vec<u8> = places.iter().flat_map(|&i| &rows[3 * i..][..3]).copied().collect();
+            want.resize(3 * k, 9);
+            assert_eq!(moved.read().unwrap(), want, "{}: {there} of {n}", device.label);
         }
     }
 }

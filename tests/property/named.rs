@@ -120,6 +120,8 @@ fn settings(draw: &mut Draw, op: &'static Operation) -> Option<Settings> {
             (Takes::Text("N|H,W"), _) => {
                 settings.text(option.name, draw.option(&["1", "2", "1,2", "0", "3"]))
             }
+            // References know no functions in WGSL.
+            (Takes::Text("FILE"), _) => Ok(()),
             (Takes::Text(form), _) if rarely => {
                 let parts: Vec<_> =
                     form.split(',').map(|_| draw.option(&["0", "1", "4", "20", "32"])).collect();
