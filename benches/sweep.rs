@@ -10,8 +10,8 @@
 //! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
 //! - `--picture FILE.svg`: regret over size
 //! - `--cuda on` sweeps products and attention of f16 by CUDA
-//! - `--check N` measures nothing: of each op N shapes without elements, of one, one beyond a tile, or at the end of the
-//!   largest binding, by every variant in turn, compared with the reference
+//! - `--check N` measures nothing: of each op N shapes without elements, of one, one beyond a tile, or at the end of
+//!   the largest binding, by every variant in turn, compared with the reference
 //! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
 //!   of eight, so that few kernels are compiled
 

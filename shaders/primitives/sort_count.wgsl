@@ -1,5 +1,5 @@
-// First step of a pass of the variant `counting`: one workgroup, with RUNS one thread, counts the digits in its block of
-// keys. Counts are stored by digit, then by block, so that a scan gives each digit of each block its position.
+// First step of a pass of the variant `counting`: one workgroup, with RUNS one thread, counts the digits in its block
+// of keys. Counts are stored by digit, then by block, so that a scan gives each digit of each block its position.
 #import primitives/sort_block
 #if RUNS
 #import primitives/sort_runs

@@ -142,8 +142,8 @@ impl Gemm {
     /// Sets the tile that a workgroup computes. The default suits the device, the shape and the variant. With a
     /// tile and without a variant, `auto` chooses `tiled`.
     ///
-    /// - `naive` and `tiled` have one thread for each element and take any sides within the device's limits. `naive` and
-    ///   `unstaged` ignore `k`.
+    /// - `naive` and `tiled` have one thread for each element and take any sides within the device's limits. `naive`
+    ///   and `unstaged` ignore `k`.
     /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` and `register-staged` need `n` to be a multiple
     ///   of 4 up to 64, which is what a thread computes, and `m` to be at least `n / 2`.
     /// - The other variants need multiples of their [`thread_tile`](Self::thread_tile), and `k` a multiple of 4.

@@ -122,8 +122,8 @@ impl GemmBatched {
         self
     }
 
-    /// Sets the part of C that one thread of `small` (by default 4 x 4) or `unstaged` computes: multiples of 4 up to 16.
-    /// Other variants ignore it.
+    /// Sets the part of C that one thread of `small` (by default 4 x 4) or `unstaged` computes: multiples of 4 up to
+    /// 16. Other variants ignore it.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.product.thread = Some([tile.rows, tile.columns]);

@@ -329,8 +329,8 @@ fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
         return Some(("naive", "one thread tile is the whole product: no element is used twice".into()));
     }
-    // Mesa 22.3's software driver, us of `unstaged`, `small`, `register`: 200 of 8^3 157, 166, 429; 64 of 16^3 172, 237,
-    // 273; 32 of 64^3 1812, 3830, 5947; 8 of 128 x 128 x 64 790, -, 2963.
+    // Mesa 22.3's software driver, us of `unstaged`, `small`, `register`: 200 of 8^3 157, 166, 429; 64 of 16^3 172,
+    // 237, 273; 32 of 64^3 1812, 3830, 5947; 8 of 128 x 128 x 64 790, -, 2963.
     job.profile.quirks.serial_workgroups.then(|| ("unstaged", UNSTAGED_WHY.into()))
 }
 
