@@ -2,7 +2,12 @@
 //! just fit a binding or just do not.
 
 #[path = "../../tests/support/by_name.rs"]
-#[allow(dead_code)] // tests use the rest
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a file of the tests, which use the rest"
+)]
 mod by_name;
 #[path = "../../examples/common/random.rs"]
 mod random;

@@ -2,8 +2,8 @@
 // (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
 // from earlier tiles. REDUCE only totals the tile.
 // With RUNS a tile belongs to one thread, which walks it without a barrier: for devices whose cores run the threads of
-// a workgroup one after the other. Lanes of a subgroup load neighbours. Elements over more than a word come as units of
-// one vector: scan_states.
+// a workgroup one after the other.
+// Lanes of a subgroup load neighbours. Elements over more than a word come as units of one vector: scan_states.
 #import primitives/scan_advance
 #import primitives/scan_words as unit
 

@@ -1,6 +1,6 @@
 // Blocks of one thread each, for devices whose cores run the threads of a workgroup one after the other: a thread
-// counts or moves the keys of its block in order, with counters of its own and without a barrier. The importer has
-// `params` of sort_block.
+// counts or moves the keys of its block in order, with counters of its own and without a barrier.
+// The importer has `params` of sort_block.
 #import primitives/sort_key
 
 const WORKGROUP_SIZE: u32 = 8u;

@@ -1,5 +1,5 @@
 // Exclusive sums of each row of counts, in place, and the total of each row. One workgroup scans one row: each thread
-// sums a run of it, then the workgroup scans these sums.
+// sums a run of it, then the workgroup scans these sums. With RUNS one thread scans one row.
 #import primitives/sort_sum
 #import workgroup/index
 
@@ -16,6 +16,18 @@ struct Params {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+#if RUNS
+    let row = workgroup_index(group) * WORKGROUP_SIZE + index;
+    if row >= params.rows { return; }
+    var before = 0u;
+    let begin = params.first + row * params.len;
+    for (var i = begin; i < begin + params.len; i++) {
+        let one = counts[i];
+        counts[i] = before;
+        before += one;
+    }
+    totals[row] = before;
+#else
     let row = workgroup_index(group);
     if row >= params.rows { return; }
     invocation = index;
@@ -32,4 +44,5 @@ fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         before += one;
     }
     if index == WORKGROUP_SIZE - 1u { totals[row] = before; }
+#endif
 }

@@ -14,8 +14,8 @@ fn variant_follows_the_shape() {
     assert_eq!(chosen(3, 3, 3, &h100), "naive");
     assert_eq!(chosen(1000, 3, 3, &h100), "naive");
     assert_ne!(chosen(1, 64, 2000, &h100), "naive");
-    assert_eq!(chosen(8, 8, 8, &mesa), "naive");
-    assert_eq!(chosen(32, 32, 32, &mesa), "small");
+    assert_eq!(chosen(3, 3, 3, &mesa), "naive");
+    assert_eq!(chosen(32, 32, 32, &mesa), "unstaged");
 }
 
 #[test]

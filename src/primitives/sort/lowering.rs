@@ -260,8 +260,10 @@ impl<'a> SortLowering<'a> {
         Some(Binding::operand(index, &self.program.operands))
     }
 
-    fn scan_kernel(&mut self) -> usize {
+    /// Adds the kernel that scans rows of counts, each by a workgroup or by a thread.
+    fn scan_kernel(&mut self, by_thread: bool) -> usize {
         let spec = Spec::new().constant("WORKGROUP_SIZE", self.policy.walkers);
+        let spec = if by_thread { spec.flag("RUNS", true) } else { spec };
         self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", spec))
     }
 
@@ -307,7 +309,9 @@ impl<'a> SortLowering<'a> {
         let totals = self.program.scratch(4 * RADIX);
         let what = format_args!("the counts of {} keys", self.n);
         self.profile.check_scratch(self.form.op(), what, counts.size, "sort chunks and merge them")?;
-        let scan = self.scan_kernel();
+        let rows_of_threads = runs && all_blocks <= MAX_RUN;
+        let scanners = if rows_of_threads { RADIX / u64::from(self.policy.walkers) } else { RADIX };
+        let scan = self.scan_kernel(rows_of_threads);
         let counted = self.length_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
@@ -343,7 +347,7 @@ impl<'a> SortLowering<'a> {
                 first_block += blocks(part);
             }
             let rows = SortScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
-            self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(RADIX));
+            self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(scanners));
             let mut first_block = 0;
             for part in &parts {
                 for window in &parts {
@@ -377,7 +381,7 @@ impl<'a> SortLowering<'a> {
         let clear_spec = Spec::new().flag("CLEAR", true).flag("COUNTED", self.form.counted);
         let clear = walker(&mut self.program, "sort_histogram_clear", clear_spec);
         let count = walker(&mut self.program, "sort_histogram_count", self.first.clone());
-        let scan = self.scan_kernel();
+        let scan = self.scan_kernel(false);
         let (rows, large) = (sweep_rows(self.profile, tile.0), self.profile.subgroup_sizes.1 > 32);
         let leave_out = self.leave_out;
         let sweep_spec = |spec: &Spec| {

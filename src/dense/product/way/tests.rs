@@ -12,13 +12,14 @@ fn every_variant_has_kernels_of_its_own() {
         "gemm_coarsened",
         "gemm_register_direct",
         "gemm_register_staged",
+        "gemm_unstaged",
         "gemm_register",
         "gemm_double",
         "gemm_slabs",
         "gemm_clear",
         "gemm_coop",
     ];
-    let of_batch = ["gemm_batched_naive", "gemm_small", "gemm_double", "gemm_coop"];
+    let of_batch = ["gemm_batched_naive", "gemm_small", "gemm_unstaged", "gemm_double", "gemm_coop"];
     assert_eq!((VARIANTS.len(), BATCHED_VARIANTS.len()), (of_one.len(), of_batch.len()));
     let has = |program: Program, entry| program.kernels.iter().any(|kernel| kernel.entry == entry);
     for (variant, entry) in VARIANTS.iter().zip(of_one) {
