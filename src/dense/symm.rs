@@ -32,7 +32,7 @@ use crate::shader::Spec;
 /// its lower triangle is read, or the [`upper`](Self::upper) one. [`lda`](Self::lda), [`ldb`](Self::ldb) and
 /// [`ldc`](Self::ldc) count the elements from one row to the next; elements of `c` between its rows are not changed.
 /// `c` must be another wgpu buffer than `a` and `b`. Any extent may be 0. With `beta` = 0 (the default) `c` is not
-/// read, with `alpha` = 0 `a` and `b` are not. One column is BLAS's symv.
+/// read, with `alpha` = 0 `a` and `b` are not. One column: [`Symv`](crate::Symv).
 ///
 /// # Precision and determinism
 /// As [`Gemm`](crate::Gemm) in f32. The same device gives the same bits in every run.

@@ -33,7 +33,7 @@ use crate::shader::Spec;
 /// [`trans`](Self::trans) takes its transpose. [`lda`](Self::lda), [`ldb`](Self::ldb) and [`ldc`](Self::ldc) count the
 /// elements from one row to the next; elements of `c` between its rows are not changed. `c` must be another wgpu buffer
 /// than `a` and `b` (BLAS multiplies in place). Any extent may be 0. With `alpha` = 0, C is 0 and nothing is read. One
-/// column is BLAS's trmv.
+/// column: [`Trmv`](crate::Trmv).
 ///
 /// # Precision and determinism
 /// As [`Gemm`](crate::Gemm) in f32: [`reference::trmm_bound`](crate::reference::trmm_bound). The same device gives the

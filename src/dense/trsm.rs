@@ -33,7 +33,7 @@ use crate::shader::Spec;
 /// triangle is read, or the [`upper`](Self::upper) one, and with [`unit`](Self::unit) not its diagonal.
 /// [`trans`](Self::trans) solves with its transpose. [`lda`](Self::lda) and [`ldb`](Self::ldb) count the elements from
 /// one row to the next; elements of `b` between its rows are not changed. `a` must be another wgpu buffer than `b`. Any
-/// extent may be 0. One column is BLAS's trsv.
+/// extent may be 0. One column: [`Trsv`](crate::Trsv).
 ///
 /// # Precision and determinism
 /// Sums in f32. Blocks of the diagonal are solved by substitution, not inverted, so the residual is small however
