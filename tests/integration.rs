@@ -184,7 +184,7 @@ mod primitives {
     mod is_sorted;
     mod lower_bound;
     mod merge;
-    mod merge_sort;
+    pub(crate) mod merge_sort;
     mod nrm2;
     mod nth_element;
     mod partition;

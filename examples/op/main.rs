@@ -221,9 +221,9 @@ fn check_number(request: &Request, outputs: usize) -> Result<(), Failure> {
     Err(refuse!("{name}: {given} output files given with -o; it has {outputs}"))
 }
 
-/// Runs an op that the host drives, and writes its output. Reports and measures the op itself, without conversions.
+/// Runs an op that the host drives, and writes its outputs. Reports and measures the op itself, without conversions.
 fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), Failure> {
-    check_number(request, 1)?;
+    check_number(request, request.settings.op().outputs.len().max(1))?;
     let matrix = &inputs.matrix.unwrap_or_default();
     let Request { settings, variant, .. } = request;
     let profile = &profile_of(&request.adapter);
@@ -264,7 +264,7 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
             let matrix = Matrix::Sparse(matrix);
             Ok(request.outputs.iter().try_for_each(|path| matrix_market::write_file(path, &matrix))?)
         }
-        Driven::Vector(x, _) => npy::write_all(request.outputs.iter().zip([x])),
+        Driven::Vector(x, _) => npy::write_all(request.outputs.iter().zip(x)),
     }
 }
 

@@ -1,6 +1,7 @@
 // Counts points by a bin of each axis. A thread bisects the edges of both for each point whose index differs from its
 // own by a multiple of the number of threads. With PRIVATE a workgroup counts in its own memory and adds that at the
 // end; else it counts by atomics in device memory.
+#import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -26,6 +27,9 @@ struct Params {
 // Keys of the lowest number of each bin, of both axes.
 @group(0) @binding(3) var<storage, read> edges: array<u32>;
 @group(0) @binding(4) var<storage, read_write> counts: array<atomic<u32>>;
+
+// Binding 5, if the device counts the points.
+#put extent(params.n, 0u)
 
 #if PRIVATE
 var<workgroup> wg_counts: array<atomic<u32>, CELLS>;
@@ -54,7 +58,8 @@ fn histogram_2d(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     for (var cell = lane; cell < params.cells; cell += WORKGROUP_SIZE) { atomicStore(&wg_counts[cell], 0u); }
     workgroupBarrier();
 #endif
-    for (var at = index * WORKGROUP_SIZE + lane; at < params.n; at += params.workgroups * WORKGROUP_SIZE) {
+    let n = extent();
+    for (var at = index * WORKGROUP_SIZE + lane; at < n; at += params.workgroups * WORKGROUP_SIZE) {
         let bin_x = bin_of(x[at], params.x_axis);
         let bin_y = bin_of(y[at], params.y_axis);
         if bin_x != NOT_COUNTED && bin_y != NOT_COUNTED {

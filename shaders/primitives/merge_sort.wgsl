@@ -3,7 +3,8 @@
 // merge_sort_diagonals, merge_sort_tiles: as those of merge, for every pair of runs.
 // With CHECKED the comparison may be no order. Where threads or tiles would take other elements than their neighbours
 // leave, runs stay as they are, so that the result is some permutation.
-// With HALVES keys are 16 bits wide, two in a word.
+// With POSITIONS the blocks' values are the positions of the keys. With HALVES keys are 16 bits wide, two in a word.
+#import dispatch/extent
 #import primitives/merge_path
 #if CUSTOM
 #import element/f32 as element
@@ -25,6 +26,7 @@ fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 struct Params { n: u32, width: u32, tiles: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> keys: array<u32>;
+#put extent(params.n, 0u)
 
 // Begins of the two runs.
 var<private> run_a: u32;
@@ -43,15 +45,21 @@ fn b_at(j: u32) -> u32 { return key_at(run_b + j); }
 // Sets the runs of a tile, and gives their lengths and the tile's place in them.
 fn runs_of(tile: u32) -> vec3<u32> {
     run_a = tile * TILE / (2u * params.width) * (2u * params.width);
-    run_b = min(run_a + params.width, params.n);
-    return vec3<u32>(run_b - run_a, min(params.width, params.n - run_b), tile * TILE - run_a);
+    let n = extent();
+    run_b = min(run_a + params.width, n);
+    return vec3<u32>(run_b - run_a, min(params.width, n - run_b), tile * TILE - run_a);
 }
 
 #if BLOCK
 @group(0) @binding(2) var<storage, read_write> keys_out: array<u32>;
-#if VALUES
+#if POSITIONS
+@group(0) @binding(3) var<storage, read_write> values_out: array<u32>;
+#endif
+#if VALUES && !POSITIONS
 @group(0) @binding(3) var<storage, read> values: array<u32>;
 @group(0) @binding(4) var<storage, read_write> values_out: array<u32>;
+#endif
+#if VALUES
 var<workgroup> wg_places: array<u32, TILE>;
 #endif
 
@@ -91,9 +99,9 @@ fn sort_items(begin: u32, end: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles { return; }
     let begin = tile * TILE;
-    let count = min(TILE, params.n - begin);
+    if tile >= params.tiles || begin >= extent() { return; }
+    let count = min(TILE, extent() - begin);
     for (var p = lane; p < TILE; p += WORKGROUP_SIZE) {
         wg_words[p] = key_at(begin + min(p, count - 1u));
 #if VALUES
@@ -136,7 +144,11 @@ fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         keys_out[begin + p] = wg_words[p];
 #endif
 #if VALUES
+#if POSITIONS
+        values_out[begin + p] = begin + wg_places[p];
+#else
         values_out[begin + p] = values[begin + wg_places[p]];
+#endif
 #endif
     }
 }
@@ -156,7 +168,7 @@ fn find_begin(d: u32, runs: vec3<u32>) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_sort_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if tile >= params.tiles { return; }
+    if tile >= params.tiles || tile * TILE >= extent() { return; }
     let runs = runs_of(tile);
     let begin = find_begin(runs.z, runs);
     diagonals[tile] = begin;
@@ -181,8 +193,8 @@ const BROKEN_BINDING: u32 = 4u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles { return; }
     let begin = tile * TILE;
+    if tile >= params.tiles || begin >= extent() { return; }
     let runs = runs_of(tile);
     let count = min(TILE, runs.x + runs.y - runs.z);
     var a_begin = diagonals[tile];

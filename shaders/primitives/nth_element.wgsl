@@ -10,8 +10,8 @@ fn nth_element() {
     let key = number ^ params.flip;
 #if FLOAT
     let float = select(~key, key ^ 0x80000000u, key >= 0x80000000u);
-    // The number of every NaN.
-    output[0] = select(float, 0x7fc00000u, number == 0xffffffffu);
+    // The number of every NaN; 0, which no float has, if there are no elements.
+    output[0] = select(float, 0x7fc00000u, number == 0xffffffffu || number == 0u);
 #else
     output[0] = key;
 #endif

@@ -1,7 +1,7 @@
 // The elements from the last to the first.
 #import primitives/elements
 
-fn made(i: u32) -> u32 { return bits_of(params.n - 1u - i); }
+fn made(i: u32) -> u32 { return bits_of(extent() - 1u - i); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reverse(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

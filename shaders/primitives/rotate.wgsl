@@ -2,8 +2,15 @@
 #import primitives/elements
 
 fn made(i: u32) -> u32 {
-    let left = params.n - params.by;
-    return bits_of(select(i - left, i + params.by, i < left));
+    let n = extent();
+#if LIMITED
+    let by = bitcast<i32>(params.by);
+    let places = u32(abs(by)) % n;
+    let left = select(n - places, places, by < 0);
+#else
+    let left = n - params.by;
+#endif
+    return bits_of(select(i - left, i + n - left, i < left));
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -36,8 +36,8 @@ pub struct MatrixJob<'a> {
 pub enum Driven {
     /// A matrix, by row and column.
     Matrix(Coo),
-    /// A vector and its solver's report.
-    Vector(HostArray, Solution),
+    /// The outputs of a solver, the vector last, and its report.
+    Vector(Vec<HostArray>, Solution),
 }
 
 impl MatrixJob<'_> {
@@ -201,9 +201,12 @@ impl MatrixDriver<'_> {
         self.by_coordinates(&a).await
     }
 
-    async fn found(&self, x: &Buffer<f32>, solution: Solution) -> Result<Driven> {
+    /// `value` is an output before the vector.
+    async fn found(&self, value: Option<f32>, x: &Buffer<f32>, solution: Solution) -> Result<Driven> {
         let x = Slice::from(x).read_by(self.waiting).await?;
-        Ok(Driven::Vector(HostArray::new(&[x.len()], x)?, solution))
+        let value = value.map(|value| HostArray::new(&[], vec![value])).transpose()?;
+        let x = HostArray::new(&[x.len()], x)?;
+        Ok(Driven::Vector(value.into_iter().chain([x]).collect(), solution))
     }
 
     async fn conjugate_gradient(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
@@ -215,7 +218,7 @@ impl MatrixDriver<'_> {
         let solver =
             gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
         let solution = solver.solve_by(waiting, &a, (&b).into(), (&x).into(), progress).await?;
-        self.found(&x, solution).await
+        self.found(None, &x, solution).await
     }
 
     async fn power_iteration(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
@@ -224,8 +227,8 @@ impl MatrixDriver<'_> {
         let n = job.matrix.rows;
         let x = begin(gpu, job.vector(0, n)?, n, 1.0)?;
         let solver = gpu.power_iteration(&PowerIteration::by_name(a.layout(), job.settings, job.variant)?)?;
-        let (_, solution) = solver.run_by(waiting, &a, (&x).into(), progress).await?;
-        self.found(&x, solution).await
+        let (value, solution) = solver.run_by(waiting, &a, (&x).into(), progress).await?;
+        self.found(Some(value), &x, solution).await
     }
 
     async fn page_rank(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
@@ -239,6 +242,6 @@ impl MatrixDriver<'_> {
         let solver = gpu.page_rank(&method)?;
         let restart = start.as_ref().map(Slice::from);
         let solution = solver.run_by(waiting, &t, restart, (&x).into(), progress).await?;
-        self.found(&x, solution).await
+        self.found(None, &x, solution).await
     }
 }

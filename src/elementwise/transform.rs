@@ -500,9 +500,9 @@ pub(super) const INFO: Operation = Operation {
     about: "output = f(a, b, c), of any types; rows, columns and single numbers repeat",
     inputs: &[
         Input::new("a", "(m, n)"),
-        Input::optional("b", "(m, n), (n), (m, 1) or ()"),
-        Input::optional("c", "(m, n), (n), (m, 1) or ()"),
-        Input::optional("d", "(m, n), (n), (m, 1) or ()"),
+        Input::optional("b", "any type (m, n), (n), (m, 1) or ()"),
+        Input::optional("c", "any type (m, n), (n), (m, 1) or ()"),
+        Input::optional("d", "any type (m, n), (n), (m, 1) or ()"),
     ],
     outputs: &[("output", "(m, n)")],
     types: &HostData::TYPES,
@@ -535,8 +535,6 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         Some(wgsl) => TransformFn::custom(wgsl),
         None => settings.choice("fn")?.parse()?,
     };
-    let (dtype, to) = (a.dtype(), settings.choice("to")?);
-    let to = HostData::TYPES.into_iter().find(|dtype| dtype.name() == to).unwrap_or(dtype);
     let mut op = Transform::new(shape, function.clone()).variant(asked.variant());
     if function == TransformFn::Affine {
         op = op.params(&[settings.number("alpha")?, settings.number("beta")?]);
@@ -545,13 +543,18 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     for (i, name) in NAMES.iter().enumerate().skip(1) {
         // A function in WGSL takes as many operands as there are.
         if function.inputs().map_or(asked.has_more(), |inputs| i < inputs) {
-            arrays.push(asked.any_of(name, &shape, dtype)?);
+            let types: Vec<_> = [arrays[0].dtype()].into_iter().chain(HostData::TYPES).collect();
+            arrays.push(asked.of_types(name, &shape, &types)?);
         }
     }
+    // That of the elements to choose from, not of the conditions.
+    let same = arrays[usize::from(function == TransformFn::Where)].dtype();
+    let to = settings.choice("to")?;
+    let to = HostData::TYPES.into_iter().find(|dtype| dtype.name() == to).unwrap_or(same);
     for (name, array) in NAMES.iter().zip(&arrays) {
         let broadcast =
             Broadcast::of(array.shape(), shape).ok_or_else(|| no_broadcast(name, array, shape))?;
-        op = op.input(dtype, if *name == "a" { Broadcast::Each } else { broadcast });
+        op = op.input(array.dtype(), if *name == "a" { Broadcast::Each } else { broadcast });
     }
     let operands = arrays.into_iter().map(Role::Given).chain([Role::Result(shape.to_vec())]).collect();
     by_type!(asked, to, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))

@@ -5,7 +5,7 @@ use super::made::{self, MADE, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, Role, by_type, lowered_as, operands,
+    Asked, DeviceProfile, Op, OpCall, Operation, Program, When, by_type, counted, lowered_as, operands,
 };
 use half::f16;
 
@@ -27,7 +27,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `input` and `output` have `n` elements, of f32, f16, i32 or u32. `n` may be 0. They must be different wgpu
-/// buffers.
+/// buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Precision and determinism
 /// f32 and f16 round once; a device may take subnormal f32 numbers for 0. Integers wrap modulo 2^32. The first element
@@ -49,20 +49,22 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdjacentDifference {
     n: usize,
+    counted: bool,
     variant: String,
 }
 
 impl AdjacentDifference {
     /// Takes a vector of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".into() }
+        Self { n, counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "elements", "There may be anything behind it in the output.");
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let kernel = (INFO.name, "primitives/adjacent_difference");
-        let mut program = made::lower(kernel, (self.n, 0), &self.variant, dtype, profile)?;
+        let mut program = made::lower(kernel, (self.n, 0, self.counted), &self.variant, dtype, profile)?;
         program.cost.flop = self.n as f64;
         Ok(program)
     }
@@ -71,6 +73,8 @@ impl AdjacentDifference {
 operands! {
     impl[T: Element,] AdjacentDifference, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -86,9 +90,8 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (input, [n]) = asked.array("input")?;
-    let (op, dtype) = (AdjacentDifference::new(n).variant(asked.variant()), input.dtype());
-    let operands = vec![Role::Given(input), Role::Result(vec![n])];
+    let (operands, dtype, n, counted) = made::asked_elements(asked)?;
+    let op = AdjacentDifference::new(n).variant(asked.variant()).when(counted, AdjacentDifference::counted);
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -99,5 +102,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f16>::lower(&op, profile)?,
         Op::<i32>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.counted(), profile)?,
     ])
 }

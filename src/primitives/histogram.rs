@@ -377,13 +377,20 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 pub(super) fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
     let (settings, n) = (asked.settings(), input.len());
     if let Some(edges) = settings.array("edges") {
-        if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| settings.has(key)) {
+        if let Some(key) = ["lo", "hi"].into_iter().find(|key| settings.has(key)) {
             return Err(err!(
                 InvalidArgument,
                 "histogram: both --{key} and --edges are given; give one of them"
             ));
         }
-        let [_] = asked.dims("edges", edges)?;
+        let [given] = asked.dims("edges", edges)?;
+        let bins: Option<usize> = if settings.has("bins") { Some(settings.number("bins")?) } else { None };
+        if let Some(bins) = bins.filter(|bins| bins.checked_add(1) != Some(given)) {
+            return Err(err!(
+                InvalidArgument,
+                "histogram: --bins {bins} and {given} edges are given; leave --bins out, or give an edge more than bins"
+            ));
+        }
         return Ok(Histogram::with_edges(n, edges.data().to_f64()));
     }
     let bins = settings.number("bins")?;

@@ -5,8 +5,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, choose, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, choose, counted, kernel_params,
+    limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -31,7 +32,8 @@ use crate::shape::index_u32;
 ///
 /// # Shapes
 /// `x` and `y` have `n` elements, `counts` (u32) has bins x bins, row-major, with up to 2^20 in all. `n` may be 0.
-/// `counts` must be another wgpu buffer than the inputs.
+/// `counts` must be another wgpu buffer than the inputs. With [`counted`](Self::counted) an operand `length` of one u32
+/// holds the number of points.
 ///
 /// # Types
 /// f32. The bins of an axis are those of [`Histogram::range`]: of equal width, `hi` itself in the last one. A point
@@ -61,6 +63,7 @@ pub struct Histogram2d {
     bins: [usize; 2],
     lo: [f64; 2],
     hi: [f64; 2],
+    counted: bool,
     variant: String,
 }
 
@@ -81,9 +84,10 @@ kernel_params! {
 impl Histogram2d {
     /// Counts `n` points in so many bins of each axis, between `lo` and `hi` of each.
     pub fn new(n: usize, bins: [usize; 2], lo: [f64; 2], hi: [f64; 2]) -> Self {
-        Self { n, bins, lo, hi, variant: "auto".into() }
+        Self { n, bins, lo, hi, counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "points", "Points behind it are ignored.");
     crate::program::variants!(variant);
 
     /// The bins and the ends of an axis.
@@ -135,15 +139,16 @@ impl Histogram2d {
         }
         let mut program = Program::new(name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("x", dtype, self.n, Access::Read),
-            operand("y", dtype, self.n, Access::Read),
-            operand("counts", DType::U32, cells, Access::Write),
-        ];
+        program.operands =
+            vec![operand("x", dtype, self.n, Access::Read), operand("y", dtype, self.n, Access::Read)];
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let last = program.operands.len();
+        program.operands.push(operand("counts", DType::U32, cells, Access::Write));
         profile.check_bindings(name, &program.operands, "count parts and add the counts")?;
         program.cost = Cost::of(self.n as f64, &program.operands);
         let n = index_u32(name, "n", self.n)?;
-        let [x, y, counts] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let [x, y, counts] = [0, 1, last].map(|i| Binding::operand(i, &program.operands));
+        let length = self.counted.then(|| Binding::operand(2, &program.operands));
         program.append(fill(cells, [0; 2], profile)?, &[counts.resource]);
         if n == 0 {
             return Ok(program);
@@ -173,9 +178,10 @@ impl Histogram2d {
                 profile.max_rounds()
             ));
         }
-        let kernel = Kernel::of_file("primitives/histogram_2d", Spec::new().flag("PRIVATE", private));
-        let kernel = program.kernel(kernel);
-        program.dispatch(kernel, &params, vec![x, y, edges, counts], Grid::fold(workgroups));
+        let spec = limited(Spec::new().flag("PRIVATE", private), self.counted, 5);
+        let kernel = program.kernel(Kernel::of_file("primitives/histogram_2d", spec));
+        let bindings = [x, y, edges, counts].into_iter().chain(length).collect();
+        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         Ok(program)
     }
 }
@@ -183,6 +189,8 @@ impl Histogram2d {
 operands! {
     impl[T: Element,] Histogram2d, T {
         fn record(x: T, y: T, counts: u32);
+        /// Takes the number of points from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -194,7 +202,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("counts", "u32 (bx, by)")],
     types: &[DType::F32],
-    options: &[BINS, LO, HI],
+    options: &[BINS, LO, HI, LENGTH],
     domains: &[("x", Domain::Any), ("y", Domain::Any)],
     make: Some(make),
     variants: Histogram2d::variants,
@@ -219,11 +227,14 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let op = Histogram2d::new(n, bins, lo?, hi?).variant(asked.variant());
     asked.set("bx", &bins[..1]);
     asked.set("by", &bins[1..]);
-    let operands = vec![Role::Given(x), Role::Given(y), Role::Result(bins.to_vec())];
+    let length = asked.length(1, vec![n])?.0;
+    let op = op.when(length.is_some(), Histogram2d::counted);
+    let counts = Role::Result(bins.to_vec());
+    let operands = [Role::Given(x), Role::Given(y)].into_iter().chain(length).chain([counts]).collect();
     Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Histogram2d::new(10_001, [64, 64], [0.0, -1.0], [1.0, 1.0]).variant(variant);
-    Ok(vec![op.lower_as(DType::F32, profile)?])
+    Ok(vec![op.lower_as(DType::F32, profile)?, op.counted().lower_as(DType::F32, profile)?])
 }

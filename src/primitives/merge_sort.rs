@@ -1,17 +1,18 @@
 //! Merge sort by an order of the user's own.
 
-use super::DTYPES;
 use super::merge::merge_spec;
+use super::values::Values;
+use super::{DTYPES, Gather};
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op, OpCall,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, element_fragment,
+    kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
-use crate::shape::index_u32;
+use crate::shape::{elements, index_u32};
 use half::f16;
 use std::sync::Arc;
 
@@ -37,10 +38,11 @@ use std::sync::Arc;
 ///
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements, which may be 0; [`with_values`](MergeSort::with_values) adds `values` and
-/// `values_out` of `n` u32 each. Inputs keep their contents and must be other wgpu buffers than the outputs.
+/// `values_out` of `n` u32 each, [`with_wide_values`](MergeSort::with_wide_values) of several words. With
+/// [`counted`](MergeSort::counted) an operand `length` of one u32 holds the number of keys. Inputs keep their contents and must be other wgpu buffers than the outputs.
 ///
 /// # Types and order
-/// Keys of u32, i32 and f32; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order.
+/// Keys of u32, i32, f32 and f16; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order.
 /// Without [`less`](MergeSort::less) the order is that of [`RadixSort`](crate::RadixSort). `less` must be a strict weak
 /// ordering: false for equal keys, and transitive, also in what it calls equal. `a < b` is not one if keys of f32 may
 /// be NaN. If `less` is not one, the output is some permutation of the keys.
@@ -59,7 +61,7 @@ use std::sync::Arc;
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
 /// - [`Shader`](crate::ErrorKind::Shader): a `less` that does not compile.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): values of no word, an unknown variant.
 ///
 /// # Algorithm
 /// As [`Merge`](crate::Merge), for all pairs of runs at once: `shaders/primitives/merge_sort.wgsl`.
@@ -68,6 +70,9 @@ pub struct MergeSort {
     n: usize,
     descending: bool,
     values: bool,
+    /// Words of a value.
+    width: usize,
+    counted: bool,
     less: Option<Arc<str>>,
     variant: String,
 }
@@ -79,7 +84,15 @@ kernel_params! { struct MergeSortParams { n: u32, width: u32, tiles: u32 } }
 impl MergeSort {
     /// Sorts `n` keys.
     pub fn new(n: usize) -> Self {
-        Self { n, descending: false, values: false, less: None, variant: "auto".into() }
+        Self {
+            n,
+            descending: false,
+            values: false,
+            width: 1,
+            counted: false,
+            less: None,
+            variant: "auto".into(),
+        }
     }
 
     /// Orders keys by the WGSL function `fn less(a: T, b: T) -> bool`, where `T` is the element type: whether `a` comes
@@ -100,9 +113,18 @@ impl MergeSort {
     /// Moves a u32 value with each key: operands `values` and `values_out`, which plans take by `with_values`.
     #[must_use]
     pub fn with_values(mut self) -> Self {
-        self.values = true;
+        (self.values, self.width) = (true, 1);
         self
     }
+
+    /// Moves a value of `words` u32 with each key, as [`RadixSort::with_wide_values`](crate::RadixSort::with_wide_values).
+    #[must_use]
+    pub fn with_wide_values(mut self, words: usize) -> Self {
+        (self.values, self.width) = (true, words);
+        self
+    }
+
+    counted!(counted, "keys", "There may be anything behind it in the outputs.");
 
     /// Whether keys are compared by the user's function.
     pub(crate) fn is_custom(&self) -> bool {
@@ -126,13 +148,21 @@ impl MergeSort {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        let Self { n, values, .. } = *self;
+        let Self { n, values, width, .. } = *self;
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
-        let operand = |name, dtype, access| Operand { name, dtype, len: n, access };
-        let mut pairs = vec![("keys", "keys_out", dtype)];
-        pairs.extend(values.then_some(("values", "values_out", DType::U32)));
-        program.operands.extend(pairs.iter().map(|(name, _, dtype)| operand(name, *dtype, Access::Read)));
-        program.operands.extend(pairs.iter().map(|(_, name, dtype)| operand(name, *dtype, Access::Write)));
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        let mut pairs = vec![("keys", "keys_out", dtype, n)];
+        let words = elements(INFO.name, "values", &[n, width])?;
+        if width == 0 {
+            return Err(err!(InvalidArgument, "{}: values of 0 words; sort keys alone", INFO.name));
+        }
+        pairs.extend(values.then_some(("values", "values_out", DType::U32, words)));
+        let inputs = pairs.iter().map(|(name, _, dtype, len)| operand(name, *dtype, *len, Access::Read));
+        program.operands.extend(inputs);
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let first = program.operands.len();
+        let outputs = pairs.iter().map(|(_, name, dtype, len)| operand(name, *dtype, *len, Access::Write));
+        program.operands.extend(outputs);
         profile.check_bindings(INFO.name, &program.operands, "sort parts and merge them")?;
         let n32 = index_u32(INFO.name, "n", n)?;
         // A workgroup sorts a block of 512 x 9 keys where it has room for them, and merges tiles of half of that.
@@ -157,10 +187,16 @@ impl MergeSort {
         let bind = |range: std::ops::Range<usize>| -> Vec<_> {
             range.map(|i| Binding::operand(i, &program.operands)).collect()
         };
-        let (input, output) = (bind(0..pairs.len()), bind(pairs.len()..2 * pairs.len()));
+        let (mut input, mut output) = (bind(0..pairs.len()), bind(first..first + pairs.len()));
+        let length = self.counted.then(|| Binding::operand(pairs.len(), &program.operands));
+        let gathered = if values && width != 1 { Some(program.scratch(4 * n as u64)) } else { None };
+        if let Some(positions) = gathered {
+            // The first pass makes the positions as it goes, and reads no values.
+            (_, output[1]) = (input.pop(), positions);
+        }
         let other: Vec<_> = pairs
             .iter()
-            .map(|(.., dtype)| match passes {
+            .map(|(_, _, dtype, _)| match passes {
                 0 => output[0],
                 _ => program.scratch((dtype.size() * n) as u64),
             })
@@ -175,27 +211,40 @@ impl MergeSort {
         let target = |pass: u32| if (passes - pass).is_multiple_of(2) { &output } else { &other };
         let params = MergeSortParams { n: n32, width: 0, tiles: blocks };
         let sort = spec.clone().constant("WORKGROUP_SIZE", threads).flag("BLOCK", true);
+        let bound = (1 + input.len() + output.len()) as u32;
+        let sort = limited(sort.flag("POSITIONS", gathered.is_some()), self.counted, bound);
         let sort = program.kernel(library("merge_sort_block", sort));
         let moved = |from: &[Binding], to: &[Binding]| -> Vec<_> {
             from.iter().zip(to).flat_map(|(from, to)| [*from, *to]).collect()
         };
-        program.dispatch(sort, &params, moved(&input, target(0)), Grid::fold(blocks.into()));
-        if passes == 0 {
-            return Ok(program);
+        let mut bindings = moved(&input, target(0));
+        bindings.extend(target(0).iter().skip(input.len()).copied().chain(length));
+        program.dispatch(sort, &params, bindings, Grid::fold(blocks.into()));
+        if passes > 0 {
+            let spec = spec.constant("WORKGROUP_SIZE", merging);
+            let after = |at: u32| at + u32::from(broken.is_some());
+            let bisect = limited(spec.clone().flag("DIAGONALS", true), self.counted, after(3));
+            let bisect = program.kernel(library("merge_sort_diagonals", bisect));
+            let last = if values { 6 } else { 4 };
+            let spec = limited(spec.constant("BROKEN_BINDING", last), self.counted, after(last));
+            let merge = program.kernel(library("merge_sort_tiles", spec));
+            for pass in 1..=passes {
+                let params = MergeSortParams { width: block << (pass - 1), tiles, ..params };
+                let (from, to) = (target(pass - 1), target(pass));
+                let bindings = [from[0], diagonals].into_iter().chain(broken).chain(length).collect();
+                program.dispatch(bisect, &params, bindings, Grid::fold(u64::from(tiles.div_ceil(merging))));
+                let mut bindings = moved(from, to);
+                bindings.insert(1, diagonals);
+                bindings.extend(broken.into_iter().chain(length));
+                program.dispatch(merge, &params, bindings, Grid::fold(tiles.into()));
+            }
         }
-        let spec = spec.constant("WORKGROUP_SIZE", merging);
-        let bisect = program.kernel(library("merge_sort_diagonals", spec.clone().flag("DIAGONALS", true)));
-        let spec = spec.constant("BROKEN_BINDING", if values { 6 } else { 4 });
-        let merge = program.kernel(library("merge_sort_tiles", spec));
-        for pass in 1..=passes {
-            let params = MergeSortParams { width: block << (pass - 1), tiles, ..params };
-            let (from, to) = (target(pass - 1), target(pass));
-            let bindings = [from[0], diagonals].into_iter().chain(broken).collect();
-            program.dispatch(bisect, &params, bindings, Grid::fold(u64::from(tiles.div_ceil(merging))));
-            let mut bindings = moved(from, to);
-            bindings.insert(1, diagonals);
-            bindings.extend(broken);
-            program.dispatch(merge, &params, bindings, Grid::fold(tiles.into()));
+        if let Some(positions) = gathered {
+            let gather = Gather::new([n, width], n).when(self.counted, Gather::counted);
+            let length = length.map(|length| length.resource);
+            let [from, to] = [1, first + 1].map(Resource::Operand);
+            let operands: Vec<_> = [from, positions.resource].into_iter().chain(length).chain([to]).collect();
+            program.append(gather.lower_as(DType::U32, profile)?, &operands);
         }
         Ok(program)
     }
@@ -206,6 +255,8 @@ operands! {
         fn record(keys: T, keys_out: T);
         /// Takes values that move with the keys.
         optional with_values(values: u32, values_out: u32);
+        /// Takes the number of keys from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -214,10 +265,10 @@ lowered_as!(MergeSort: f32, f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "merge-sort",
     about: "keys in order, stable, by a comparison of your own, and values with their keys",
-    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
-    outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
+    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32, i32, f32 (n, ...)")],
+    outputs: &[("keys", "(n)"), ("[values]", "(n, ...)")],
     types: &DTYPES,
-    options: &[Setting::flag("descending"), Setting::text("less", "FILE", "")],
+    options: &[Setting::flag("descending"), Setting::text("less", "FILE", ""), LENGTH],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: MergeSort::variants,
@@ -235,13 +286,18 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.less(wgsl);
     }
     let dtype = keys.dtype();
-    let mut operands = vec![Role::Given(keys)];
-    if asked.has_more() {
-        operands.push(Role::Given(asked.of("values", &[n], DType::U32)?));
-        op = op.with_values();
+    let values = Values::asked(asked, n, true)?;
+    if let Some(values) = &values {
+        op = op.with_wide_values(values.words);
     }
-    operands.extend(vec![Role::Result(vec![n]); operands.len()]);
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    let (length, output) = asked.length(1, vec![n])?;
+    op = op.when(length.is_some(), MergeSort::counted);
+    let outputs = Values::outputs(values.as_ref(), output);
+    let given = [keys].into_iter().chain(values.iter().map(|v| v.array.clone())).map(Role::Given);
+    let operands = given.chain(length).chain(outputs).collect();
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => {
+        Ok(Values::typed(values.as_ref(), 1, OpCall::new::<T>(op, operands)))
+    })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -255,6 +311,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f16>::lower(&op, profile)?,
         Op::<f16>::lower(&op.clone().descending().with_values(), profile)?,
         Op::<f16>::lower(&custom.clone().with_values(), profile)?,
-        Op::<i32>::lower(&custom.with_values(), profile)?,
+        Op::<i32>::lower(&custom.clone().with_values(), profile)?,
+        Op::<u32>::lower(&custom.with_wide_values(3).counted(), profile)?,
     ])
 }

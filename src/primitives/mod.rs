@@ -87,6 +87,7 @@ mod top_k_rows;
 mod unique;
 mod unique_by_key;
 mod upper_bound;
+mod values;
 mod vectors;
 mod weighted_histogram;
 

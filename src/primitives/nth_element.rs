@@ -6,9 +6,9 @@ use super::top_k::{kth_number, word_parts};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted,
+    kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -31,7 +31,7 @@ use crate::shape::index_u32;
 ///
 /// # Shapes
 /// `input` has `n` elements, `output` one; they must be different wgpu buffers. The rank counts from 0 and is below
-/// `n`.
+/// `n`. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Types and order
 /// f32, i32 and u32 in the order of [`RadixSort`](crate::RadixSort), ascending, or
@@ -58,6 +58,7 @@ pub struct NthElement {
     n: usize,
     rank: usize,
     largest: bool,
+    counted: bool,
     variant: String,
 }
 
@@ -68,7 +69,7 @@ kernel_params! { struct NthElementParams { flip: u32 } }
 impl NthElement {
     /// Finds the element at this rank, from 0, of `n` elements.
     pub fn new(n: usize, rank: usize) -> Self {
-        Self { n, rank, largest: false, variant: "auto".into() }
+        Self { n, rank, largest: false, counted: false, variant: "auto".into() }
     }
 
     /// Counts ranks from the largest element. The default is from the smallest.
@@ -78,6 +79,11 @@ impl NthElement {
         self
     }
 
+    counted!(
+        counted,
+        "elements",
+        "If the rank is not below it, the result is the last element in order; of none, NaN or the integer that comes first."
+    );
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -91,18 +97,23 @@ impl NthElement {
         }
         let k = index_u32(INFO.name, "n", n).map(|_| rank as u32 + 1)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![operand("input", n, Access::Read), operand("output", 1, Access::Write)];
+        program.operands = vec![operand("input", n, Access::Read)];
+        let length = Operand { dtype: DType::U32, ..operand("length", 1, Access::Read) };
+        program.operands.extend(self.counted.then_some(length));
+        program.operands.push(operand("output", 1, Access::Write));
         profile.check_buffers(INFO.name, &program.operands, "count by a histogram in parts")?;
         program.cost = Cost::of(3.0 * n as f64, &program.operands);
         let order = key_spec(dtype, self.largest)?;
         let parts: Vec<_> = word_parts(n as u64, profile).collect();
-        let search = kth_number(&mut program, (Resource::Operand(0), None), &parts, &order, k, profile);
+        let last = program.operands.len() - 1;
+        let length = self.counted.then(|| Binding::operand(1, &program.operands));
+        let search = kth_number(&mut program, (Resource::Operand(0), length), &parts, &order, k, profile);
         let spec = Spec::new().flag("FLOAT", dtype == DType::F32);
         let kernel = program.kernel(Kernel::of_file("primitives/nth_element", spec));
         // As `key_spec` converts keys.
         let sign = if dtype == DType::I32 { 1 << 31 } else { 0 };
         let flip = if self.largest { u32::MAX } else { 0 } ^ sign;
-        let bindings = vec![search, Binding::operand(1, &program.operands)];
+        let bindings = vec![search, Binding::operand(last, &program.operands)];
         program.dispatch(kernel, &NthElementParams { flip }, bindings, Grid::fold(1));
         Ok(program)
     }
@@ -111,6 +122,8 @@ impl NthElement {
 operands! {
     impl[T: Element,] NthElement, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -122,7 +135,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("output", "()")],
     types: &WORDS,
-    options: &[Setting::number("n", ""), Setting::flag("largest")],
+    options: &[Setting::number("n", ""), Setting::flag("largest"), LENGTH],
     domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: NthElement::variants,
@@ -138,10 +151,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let rank = settings.maybe("n")?.ok_or_else(|| {
         err!(InvalidArgument, "nth-element: --n is missing; give the rank of the element to find, below {n}")
     })?;
+    let (length, output) = (asked.length(1, vec![n])?.0, Role::Result(Vec::new()));
     let op = NthElement::new(n, rank).when(settings.has("largest"), NthElement::largest);
-    let op = op.variant(asked.variant());
+    let op = op.when(length.is_some(), NthElement::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let operands = vec![Role::Given(input), Role::Result(Vec::new())];
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
     by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -150,6 +164,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         op.lower_as(DType::F32, profile)?,
         op.lower_as(DType::I32, profile)?,
-        op.largest().lower_as(DType::U32, profile)?,
+        op.clone().largest().lower_as(DType::U32, profile)?,
+        op.counted().lower_as(DType::F32, profile)?,
     ])
 }

@@ -4,7 +4,7 @@ use super::made::{self, MADE, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, Role, by_type, lowered_as, operands,
+    Asked, DeviceProfile, Op, OpCall, Operation, Program, When, by_type, counted, lowered_as, operands,
 };
 use half::f16;
 
@@ -26,7 +26,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `input` and `output` have `n` elements, of any type of at most 4 bytes. `n` may be 0. They must be different wgpu
-/// buffers.
+/// buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged.
@@ -46,25 +46,35 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reverse {
     n: usize,
+    counted: bool,
     variant: String,
 }
 
 impl Reverse {
     /// Takes a vector of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".into() }
+        Self { n, counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "elements", "There may be anything behind it in the output.");
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        made::lower((INFO.name, "primitives/reverse"), (self.n, 0), &self.variant, dtype, profile)
+        made::lower(
+            (INFO.name, "primitives/reverse"),
+            (self.n, 0, self.counted),
+            &self.variant,
+            dtype,
+            profile,
+        )
     }
 }
 
 operands! {
     impl[T: Element,] Reverse, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -79,13 +89,17 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (input, [n]) = asked.array("input")?;
-    let (op, dtype) = (Reverse::new(n).variant(asked.variant()), input.dtype());
-    let operands = vec![Role::Given(input), Role::Result(vec![n])];
+    let (operands, dtype, n, counted) = made::asked_elements(asked)?;
+    let op = Reverse::new(n).variant(asked.variant()).when(counted, Reverse::counted);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Reverse::new(1001).variant(variant);
-    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?, Op::<u8>::lower(&op, profile)?])
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
+        Op::<u8>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.counted(), profile)?,
+    ])
 }

@@ -2,9 +2,10 @@
 
 use super::made::{self, MADE, VARIANTS};
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, Role, Setting, by_type, lowered_as, operands,
+    Asked, DeviceProfile, LENGTH, Op, OpCall, Operation, Program, Setting, When, by_type, counted,
+    lowered_as, operands,
 };
 use half::f16;
 
@@ -26,7 +27,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `input` and `output` have `n` elements, of any type of at most 4 bytes. `n` may be 0. They must be different wgpu
-/// buffers.
+/// buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged.
@@ -39,7 +40,8 @@ use half::f16;
 ///
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant; with a length from the device, 2^31
+///   places and more.
 ///
 /// # Algorithm
 /// `shaders/primitives/rotate.wgsl`.
@@ -47,6 +49,7 @@ use half::f16;
 pub struct Rotate {
     n: usize,
     by: i64,
+    counted: bool,
     variant: String,
 }
 
@@ -54,25 +57,40 @@ impl Rotate {
     /// Takes a vector of `n` elements and the number of places, which may be negative or above `n`: places to the right
     /// are negative.
     pub fn new(n: usize, by: i64) -> Self {
-        Self { n, by, variant: "auto".into() }
+        Self { n, by, counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "elements", "There may be anything behind it in the output.");
     crate::program::variants!(variant);
 
-    /// The length, and the places to the left.
-    pub(crate) fn places(&self) -> (usize, usize) {
-        (self.n, (i128::from(self.by)).rem_euclid(self.n.max(1) as i128) as usize)
+    /// The places to the left of `n` elements.
+    pub(crate) fn places(&self, n: usize) -> usize {
+        (i128::from(self.by)).rem_euclid(n.max(1) as i128) as usize
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        let (n, by) = self.places();
-        made::lower((INFO.name, "primitives/rotate"), (n, by as u32), &self.variant, dtype, profile)
+        let (n, mut by) = (self.n, self.places(self.n) as u32);
+        if self.counted {
+            // The device takes the remainder.
+            let whole = i32::try_from(self.by).ok().filter(|by| *by != i32::MIN);
+            by = whole.ok_or_else(|| {
+                let most = i32::MAX;
+                err!(
+                    InvalidArgument,
+                    "rotate: by is {}; with a length from the device at most {most} either way",
+                    self.by
+                )
+            })? as u32;
+        }
+        made::lower((INFO.name, "primitives/rotate"), (n, by, self.counted), &self.variant, dtype, profile)
     }
 }
 
 operands! {
     impl[T: Element,] Rotate, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -81,20 +99,26 @@ lowered_as!(Rotate: f32, f16, i32, u32, u8, i8);
 pub(super) const INFO: Operation = Operation {
     name: "rotate",
     about: "the elements from number `by` on, then those before it",
-    options: &[Setting::number("by", "1")],
+    options: &[Setting::number("by", "1"), LENGTH],
     make: Some(make),
     samples,
     ..MADE
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (input, [n]) = asked.array("input")?;
-    let op = Rotate::new(n, asked.settings().number("by")?).variant(asked.variant());
-    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![n])]);
+    let (operands, dtype, n, counted) = made::asked_elements(asked)?;
+    let op = Rotate::new(n, asked.settings().number("by")?)
+        .variant(asked.variant())
+        .when(counted, Rotate::counted);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Rotate::new(1001, 3).variant(variant);
-    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?, Op::<u8>::lower(&op, profile)?])
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
+        Op::<u8>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.counted(), profile)?,
+    ])
 }

@@ -2,6 +2,7 @@
 
 use super::scan_offsets::mark_heads;
 use super::sort::{RadixSort, key_spec};
+use super::values::Values;
 use super::{Scan, Sum, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -302,9 +303,9 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[
         Input::new("keys", "(n)"),
         Input::new("offsets", "u32 (s+1)"),
-        Input::optional("values", "u32 (n)"),
+        Input::optional("values", "u32, i32, f32 (n)"),
     ],
-    outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
+    outputs: &[("keys", "(n)"), ("[values]", "(n)")],
     types: &WORDS,
     options: &[Setting::flag("descending")],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
@@ -337,14 +338,14 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let op = SegmentedSort::new(n, segments).when(descending, SegmentedSort::descending);
     let op = op.variant(asked.variant());
     let dtype = keys.dtype();
-    let mut operands = vec![Role::Given(keys), offsets];
-    let values = asked.has_more();
-    if values {
-        operands.push(Role::Given(asked.of("values", &[n], DType::U32)?));
-    }
-    operands.extend((0..=usize::from(values)).map(|_| Role::Result(vec![n])));
-    let op = op.when(values, SegmentedSort::with_values);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    let values = Values::asked(asked, n, false)?;
+    let op = op.when(values.is_some(), SegmentedSort::with_values);
+    let given = values.iter().map(|values| Role::Given(values.array.clone()));
+    let outputs = Values::outputs(values.as_ref(), Role::Result(vec![n]));
+    let operands = [Role::Given(keys), offsets].into_iter().chain(given).chain(outputs).collect();
+    by_type!(asked, dtype, [f32, i32, u32], T => {
+        Ok(Values::typed(values.as_ref(), 2, OpCall::new::<T>(op, operands)))
+    })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

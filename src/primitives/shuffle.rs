@@ -6,8 +6,9 @@ use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op, OpCall, Operand,
+    Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params, lowered_as,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -33,7 +34,9 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// `input` and `output` have `n` elements, which may be 0. They must be different wgpu buffers.
+/// `input` and `output` have `n` elements, which may be 0. They must be different wgpu buffers. With
+/// [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements: the first words put them in
+/// order.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8, i8.
@@ -61,6 +64,7 @@ use half::f16;
 pub struct Shuffle {
     n: usize,
     seed: u64,
+    counted: bool,
     variant: String,
 }
 
@@ -71,7 +75,7 @@ kernel_params! { struct ShuffleParams { seed: [u32; 2], n: u32, pad: u32 } }
 impl Shuffle {
     /// Permutes `n` elements, with seed 0.
     pub fn new(n: usize) -> Self {
-        Self { n, seed: 0, variant: "auto".into() }
+        Self { n, seed: 0, counted: false, variant: "auto".into() }
     }
 
     /// Sets the seed.
@@ -81,6 +85,7 @@ impl Shuffle {
         self
     }
 
+    counted!(counted, "elements", "There may be anything behind it in the output.");
     crate::program::variants!(variant);
 
     /// The words that give the order.
@@ -92,7 +97,10 @@ impl Shuffle {
         let n = self.n;
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, access| Operand { name, dtype, len: n, access };
-        program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
+        program.operands = vec![operand("input", Access::Read)];
+        let length = Operand { dtype: DType::U32, len: 1, ..operand("length", Access::Read) };
+        program.operands.extend(self.counted.then_some(length));
+        program.operands.push(operand("output", Access::Write));
         profile.check_buffers(INFO.name, &program.operands, "permute parts, then pick from them")?;
         program.cost = Cost::of(0.0, &program.operands);
         let bytes = 4 * u64::from(index_u32(INFO.name, "n", n)?);
@@ -106,15 +114,20 @@ impl Shuffle {
         let kernel = program.kernel(Kernel::of_file("primitives/shuffle_words", spec));
         let params = ShuffleParams { seed: low_high(self.seed), n: n as u32, pad: 0 };
         program.dispatch(kernel, &params, vec![words], Grid::fold((n as u64).div_ceil(1024)));
-        let [input, output] = [0, 1].map(Resource::Operand);
+        let [input, output] = [0, program.operands.len() - 1].map(Resource::Operand);
+        let length = self.counted.then_some(Resource::Operand(1));
         let [by, order] = [words.resource, order.resource];
+        let with_length = |from: &[Resource], to: &[Resource]| -> Vec<_> {
+            from.iter().copied().chain(length).chain(to.iter().copied()).collect()
+        };
         if dtype.size() == 4 {
-            let sort = Op::<u32>::lower(&RadixSort::new(n).with_values(), profile)?;
-            program.append(sort, &[by, input, order, output]);
+            let sort = RadixSort::new(n).with_values().when(self.counted, RadixSort::counted);
+            program.append(Op::<u32>::lower(&sort, profile)?, &with_length(&[by, input], &[order, output]));
         } else {
-            program.append(Op::<u32>::lower(&Argsort::new(n), profile)?, &[by, order]);
-            let rows = Gather::new([n, 1], n).lower_as(dtype, profile)?;
-            program.append(rows, &[input, order, output]);
+            let sort = Argsort::new(n).when(self.counted, Argsort::counted);
+            program.append(Op::<u32>::lower(&sort, profile)?, &with_length(&[by], &[order]));
+            let rows = Gather::new([n, 1], n).when(self.counted, Gather::counted).lower_as(dtype, profile)?;
+            program.append(rows, &with_length(&[input, order], &[output]));
         }
         Ok(program)
     }
@@ -123,6 +136,8 @@ impl Shuffle {
 operands! {
     impl[T: Element,] Shuffle, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -134,7 +149,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("output", "(n)")],
     types: &HostData::TYPES,
-    options: &[Setting::number("seed", "0")],
+    options: &[Setting::number("seed", "0"), LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Shuffle::variants,
@@ -147,12 +162,16 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
     let op = Shuffle::new(n).seed(asked.settings().number("seed")?).variant(asked.variant());
+    let (length, output) = asked.length(1, vec![n])?;
+    let op = op.when(length.is_some(), Shuffle::counted);
     let dtype = input.dtype();
-    let operands = vec![Role::Given(input), Role::Result(vec![n])];
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Shuffle::new(1001).variant(variant);
-    [DType::F32, DType::F16, DType::I8].map(|dtype| op.lower_as(dtype, profile)).into_iter().collect()
+    let counted = [DType::F32, DType::F16].map(|dtype| op.clone().counted().lower_as(dtype, profile));
+    let all = [DType::F32, DType::F16, DType::I8].map(|dtype| op.lower_as(dtype, profile));
+    all.into_iter().chain(counted).collect()
 }

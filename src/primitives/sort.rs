@@ -5,8 +5,8 @@ mod narrow;
 mod policy;
 
 use self::lowering::SortLowering;
-use super::gather::rows_of;
 use super::split_parts::PartKeys;
+use super::values::Values;
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::elementwise::{MAPPED, MapFn, asked_map};
@@ -17,7 +17,6 @@ use crate::program::{
     Setting, Variant, by_type, counted, operands,
 };
 use crate::shader::Spec;
-use crate::shape::elements;
 use half::f16;
 use std::ops::Range;
 
@@ -320,8 +319,8 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
 pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
-    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n, ...)")],
-    outputs: &[("keys", "(n)"), ("[values]", "u32 (n, ...)")],
+    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32, i32, f32 (n, ...)")],
+    outputs: &[("keys", "(n)"), ("[values]", "(n, ...)")],
     types: &HostData::TYPES,
     options: &[Setting::flag("descending"), BITS, MAPPED, Setting::flag("in-place"), LENGTH, TILE],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
@@ -352,39 +351,23 @@ fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
         op = op.tile(threads, items);
     }
     let dtype = keys.dtype();
-    let mut sorted = vec![keys];
-    let mut shape = Vec::new();
-    if asked.has_more() {
-        let values = asked.any_of("values", &[n], DType::U32)?;
-        let (rows, row) = rows_of(asked, "values", &values)?;
-        if rows != n {
-            return Err(err!(
-                Shape,
-                "{}: values is {values}; it must have a row for each of {n} keys",
-                asked.name()
-            ));
-        }
-        op = op.with_wide_values(elements(asked.name(), "a value", &row)?);
-        shape = row;
-        sorted.push(values);
+    let values = Values::asked(asked, n, true)?;
+    if let Some(values) = &values {
+        op = op.with_wide_values(values.words);
     }
+    let sorted = [keys].into_iter().chain(values.iter().map(|values| values.array.clone()));
     let (length, output) = asked.length(1, vec![n])?;
     op = op.when(length.is_some(), RadixSort::counted);
     let operands = if settings.has("in-place") {
         op = op.in_place();
-        sorted.into_iter().map(Role::Updated).chain(length).collect()
+        sorted.map(Role::Updated).chain(length).collect()
     } else {
-        let mut outputs = vec![output; sorted.len()];
-        if !shape.is_empty() {
-            let shape = [&[n], &shape[..]].concat();
-            outputs[1] = match &outputs[0] {
-                &Role::Front(_, there) => Role::Front(shape, there),
-                _ => Role::Result(shape),
-            };
-        }
-        sorted.into_iter().map(Role::Given).chain(length).chain(outputs).collect()
+        let outputs = Values::outputs(values.as_ref(), output);
+        sorted.map(Role::Given).chain(length).chain(outputs).collect()
     };
-    by_type!(asked, dtype, [f32, i32, u32, f16, u8, i8], T => Ok(program::OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32, f16, u8, i8], T => {
+        Ok(Values::typed(values.as_ref(), 1, program::OpCall::new::<T>(op, operands)))
+    })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -346,6 +346,16 @@ impl<'a> Asked<'a> {
         Ok(array)
     }
 
+    /// The next input, of any shape and of one of these types; of shape `usual` and of the first if it is supplied.
+    pub(crate) fn of_types(&mut self, name: &str, usual: &[usize], types: &[DType]) -> Result<HostArray> {
+        let array = self.next(name, Some(usual), types.first().copied(), None)?;
+        if types.contains(&array.dtype()) {
+            return Ok(array);
+        }
+        let names: Vec<_> = types.iter().map(|dtype| dtype.name()).collect();
+        Err(err!(Shape, "{}: {name} is {array}; it must be of {}", self.name(), names.join(", ")))
+    }
+
     /// The next input, of this shape and of any type.
     pub(crate) fn of_own_type(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
         let array = self.next(name, Some(shape), None, None)?;
@@ -436,6 +446,19 @@ impl OpCall {
         let op = Rc::clone(&descriptor);
         let lower = Box::new(move |profile: &_| lower(&*op, profile));
         Self { lower, descriptor, dtype: T::DTYPE, settings: None, declared: Vec::new(), operands }
+    }
+
+    /// Gives the operands at these places another type of the same size.
+    pub(crate) fn retyped(mut self, places: Vec<usize>, dtype: DType) -> Self {
+        let lower = self.lower;
+        self.lower = Box::new(move |profile| {
+            let mut program = lower(profile)?;
+            for &at in &places {
+                program.operands[at].dtype = dtype;
+            }
+            Ok(program)
+        });
+        self
     }
 
     /// Returns the descriptor, if it is a `D`.

@@ -1,7 +1,7 @@
 //! Differences of neighbours.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape};
+use super::judge::{Wanted, by_input, input, output_shape, there};
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
@@ -9,6 +9,7 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
         let bound = adjacent_difference_bound(x);
         Ok(vec![Wanted::near(&output_shape(call, 0), adjacent_difference(x), bound)?])
     })

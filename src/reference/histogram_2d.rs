@@ -1,13 +1,14 @@
 //! Points counted by the bins of two axes, one by one.
 
 use super::histogram::{bin_between, float_edges};
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::judge::{Wanted, descriptor, input, output_shape, there};
 use crate::error::Result;
 use crate::primitives::Histogram2d;
 use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let counts = histogram_2d(descriptor(call)?, input(call, 0)?, input(call, 1)?);
+    let (x, y) = (input(call, 0)?, input(call, 1)?);
+    let counts = histogram_2d(descriptor(call)?, &x[..there(call, x.len())?], y);
     Ok(vec![Wanted::exact(&output_shape(call, 0), counts)?])
 }
 

@@ -1,6 +1,7 @@
 //! Stable sort by a comparison; without one of the user's, the order of `sort`.
 
-use super::judge::{Wanted, by_input, descriptor, input, settings};
+use super::judge::{Wanted, by_input, descriptor, input, settings, there};
+use super::sort::moved_values;
 use super::sort_positions;
 use crate::error::{Result, err};
 use crate::primitives::MergeSort;
@@ -12,13 +13,13 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
         return Err(err!(Unsupported, "reference: there is none for a comparison in WGSL"));
     }
     by_input!(call, 0, [f32, f16, i32, u32], T => {
-        let keys = input::<T>(call, 0)?;
-        let places = sort_positions(keys, settings(call)?.has("descending"), 0..8 * size_of::<T>() as u32);
+        let (keys, settings) = (input::<T>(call, 0)?, settings(call)?);
+        let keys = &keys[..there(call, keys.len())?];
+        let places = sort_positions(keys, settings.has("descending"), 0..8 * size_of::<T>() as u32);
         let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
         let mut all = vec![Wanted::exact(&[sorted.len()], sorted)?];
-        if call.inputs().count() > 1 {
-            let values = input::<u32>(call, 1)?;
-            all.push(Wanted::exact(&[values.len()], places.iter().map(|&i| values[i]).collect())?);
+        if call.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
+            all.push(moved_values(call, 1, &places)?);
         }
         Ok(all)
     })

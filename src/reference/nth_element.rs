@@ -1,15 +1,21 @@
 //! The element at a rank.
 
-use super::judge::{Wanted, by_input, input, option, settings};
+use super::judge::{Wanted, by_input, input, option, settings, there};
 use super::{Number, sort_positions};
+use crate::element::Element;
 use crate::error::Result;
 use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (rank, largest) = (option::<usize>(call, "n")?, settings(call)?.has("largest"));
     by_input!(call, 0, [f32, i32, u32], T => {
-        let found = nth_element(input::<T>(call, 0)?, rank, largest);
-        Ok(vec![Wanted::exact(&[], found.into_iter().collect::<Vec<T>>())?])
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
+        let found = nth_element(x, rank.min(x.len().saturating_sub(1)), largest);
+        // Of nothing: NaN, or the integer that comes first.
+        let first = if largest { f64::INFINITY } else { f64::NEG_INFINITY };
+        let none = T::from_f64(if T::DTYPE.is_float() { f64::NAN } else { first });
+        Ok(vec![Wanted::exact(&[], vec![found.unwrap_or(none)])?])
     })
 }
 

@@ -1,13 +1,14 @@
 //! Elements in reverse order.
 
-use super::judge::{Wanted, by_input, input, output_shape};
+use super::judge::{Wanted, by_input, input, output_shape, there};
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&output_shape(call, 0), reverse(input::<T>(call, 0)?))?])
+        let x = input::<T>(call, 0)?;
+        Ok(vec![Wanted::exact(&output_shape(call, 0), reverse(&x[..there(call, x.len())?]))?])
     })
 }
 

@@ -1,15 +1,17 @@
 //! Elements rotated.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
 use crate::error::Result;
 use crate::primitives::Rotate;
 use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let (_, by) = descriptor::<Rotate>(call)?.places();
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&output_shape(call, 0), rotate(by as i64, input::<T>(call, 0)?))?])
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
+        let by = descriptor::<Rotate>(call)?.places(x.len());
+        Ok(vec![Wanted::exact(&output_shape(call, 0), rotate(by as i64, x))?])
     })
 }
 

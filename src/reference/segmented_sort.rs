@@ -1,6 +1,7 @@
 //! Stable sort by segment.
 
-use super::judge::{Wanted, by_input, input, optional_input, output_shape, settings};
+use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::sort::moved_values;
 use super::sort_positions;
 use crate::element::Element;
 use crate::error::Result;
@@ -12,8 +13,8 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
         let keys = input::<T>(call, 0)?;
         let places = segmented_sort_positions(keys, offsets, settings(call)?.has("descending"));
         let mut all = vec![Wanted::exact(&shape, places.iter().map(|&i| keys[i]).collect::<Vec<T>>())?];
-        if let Some(values) = optional_input::<u32>(call, 2)? {
-            all.push(Wanted::exact(&shape, places.iter().map(|&i| values[i]).collect::<Vec<u32>>())?);
+        if call.inputs().count() > 2 {
+            all.push(moved_values(call, 2, &places)?);
         }
         Ok(all)
     })

@@ -16,15 +16,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
         let places = sort_positions(&keys[..there], settings.has("descending"), bits);
         let mut all = vec![moved(call, keys, &places)?];
         if call.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
-            let values = input::<u32>(call, 1)?;
-            let shape = output_shape(call, 1);
-            let words: usize = shape.iter().skip(1).product();
-            if shape.len() < 2 {
-                all.push(moved(call, values, &places)?);
-            } else {
-                let rows: Vec<&[u32]> = places.iter().map(|&i| &values[i * words..(i + 1) * words]).collect();
-                all.push(Wanted::exact(&shape, rows.concat())?);
-            }
+            all.push(moved_values(call, 1, &places)?);
         }
         Ok(all)
     })
@@ -38,6 +30,20 @@ pub(super) fn bits_asked(call: &OpCall) -> Result<Range<u32>> {
         return Err(err!(InvalidArgument, "reference sort: bits {begin} to {end} are outside the keys"));
     }
     Ok(begin..end)
+}
+
+/// Returns the wanted values: those of input `at`, words or rows of them, at these places.
+pub(super) fn moved_values(call: &OpCall, at: usize, places: &[usize]) -> Result<Wanted> {
+    let shape = output_shape(call, 1);
+    let words: usize = shape.iter().skip(1).product();
+    by_input!(call, at, [f32, i32, u32], V => {
+        let values = input::<V>(call, at)?;
+        if shape.len() < 2 {
+            return moved(call, values, places);
+        }
+        let rows: Vec<&[V]> = places.iter().map(|&i| &values[i * words..(i + 1) * words]).collect();
+        Wanted::exact(&shape, rows.concat())
+    })
 }
 
 /// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay.

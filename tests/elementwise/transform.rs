@@ -1,12 +1,13 @@
 //! `Transform` against the reference, and functions of the caller.
 
 use crate::nn::training::refusal;
+use crate::primitives::merge_sort::by_name;
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{transform, transform_bound};
-use tilework::{DType, ErrorKind};
+use tilework::{DType, ErrorKind, HostArray, HostData};
 
 /// Runs a function of operands of one type, with elements behind the output.
 fn check<S: Sample, T: Sample>(device: &Device, function: &TransformFn, inputs: &[&[S]])
@@ -324,4 +325,18 @@ fn transform_rejects_invalid_arguments() {
     for text in ["", "fn apply(i: u32, a: A) -> R { return a }", "fn apply(a: A) -> R { return a; }"] {
         assert_eq!(kind(op(TransformFn::custom(text), &[f])), ErrorKind::Shader, "{text}");
     }
+}
+
+/// Conditions of one type choose between elements of another, which is then the type of the result.
+#[test]
+fn operands_of_several_types_by_name() {
+    let Some(gpu) = gpu() else { return };
+    let array = |data: HostData| HostArray::new(&[1, 3], data).unwrap();
+    let (yes, x) = (array(vec![1u8, 0, 2].into()), array(vec![0.5f32, 1.5, 300.0].into()));
+    let y = array(vec![-1.0f32, -2.0, -3.0].into());
+    let run = |function, inputs| by_name(gpu, "transform", &[("fn", function)], inputs).unwrap().remove(0);
+    let chosen = run("where", vec![yes.clone(), x.clone(), y]);
+    assert_eq!(chosen.data(), &HostData::F32(vec![0.5, -2.0, 300.0]));
+    let halves = x.data().to_f64().into_iter().map(f16::from_f64).collect::<Vec<_>>();
+    assert_eq!(run("equal", vec![x, array(halves.into())]).data(), &HostData::F32(vec![1.0; 3]));
 }

@@ -1,12 +1,12 @@
 //! Every variant of `Histogram` against the reference.
 
 use crate::support::coverage::{all, turn};
-use crate::support::{Device, Random, Sample, devices};
+use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{DeviceClass, DeviceProfile, Op};
+use tilework::program::{Ask, DeviceClass, DeviceProfile, Op, Settings};
 use tilework::reference::{self, Number};
-use tilework::{Element, ErrorKind, Result};
+use tilework::{Element, ErrorKind, HostArray, HostData, Result, operations};
 
 fn run<T: Element>(gpu: &Gpu, desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     let x = gpu.upload(input)?;
@@ -414,4 +414,23 @@ fn mapped_elements_match_the_reference() {
         let kind = |desc: Histogram| Op::<u32>::lower(&desc, &DeviceProfile::mesa()).unwrap_err().kind();
         assert_eq!(kind(Histogram::new(9, 4).mapped(MapFn::Exp)), ErrorKind::Unsupported);
     }
+}
+
+#[test]
+fn bins_beside_edges_must_agree_by_name() {
+    let Some(gpu) = gpu() else { return };
+    let run = |bins: &str| {
+        let op = operations().find(|op| op.name == "histogram").unwrap();
+        let mut settings = Settings::new(op);
+        settings.text("bins", bins)?;
+        settings.with_array("edges", HostArray::new(&[3], vec![-1.0f32, 0.0, 2.0])?)?;
+        let x = HostArray::new(&[4], vec![-0.5f32, 0.0, 2.0, 9.0])?;
+        let ready = gpu.ready(op.build(Ask::new(&settings).input(x))?)?;
+        let mut rec = gpu.recorder();
+        ready.record(&mut rec)?;
+        rec.submit()?;
+        ready.results()
+    };
+    assert_eq!(run("2").unwrap()[0].data(), &HostData::U32(vec![1, 2]));
+    assert_eq!(run("3").unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

@@ -3,10 +3,10 @@
 use crate::nn::training::refusal;
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
-use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::Op;
+use tilework::program::{Ask, Op, Settings};
 use tilework::reference::{merge_sort_positions, sort_positions};
+use tilework::{DType, ErrorKind, HostArray, HostData, operations};
 
 /// Sorted keys and the positions that they come from, with elements behind the outputs.
 fn run<T: Sample>(device: &Device, op: &MergeSort, keys: &[T]) -> (Vec<u32>, Vec<u32>)
@@ -141,4 +141,69 @@ fn merge_sort_rejects_invalid_arguments() {
     for wgsl in ["", "fn less(a: T) -> bool { return true; }", "fn less(a: T, b: T) -> T { return a; }"] {
         assert_eq!(refusal::<f32>(gpu, &MergeSort::new(4).less(wgsl)), ErrorKind::Shader, "{wgsl}");
     }
+}
+
+/// Runs an op by name and returns its results.
+pub(crate) fn by_name(
+    gpu: &Gpu,
+    name: &str,
+    options: &[(&str, &str)],
+    inputs: Vec<HostArray>,
+) -> tilework::Result<Vec<HostArray>> {
+    let op = operations().find(|op| op.name == name).unwrap();
+    let mut settings = Settings::new(op);
+    for (key, value) in options {
+        settings.text(key, *value)?;
+    }
+    let ready = gpu.ready(op.build(Ask::new(&settings).inputs(inputs))?)?;
+    let mut rec = gpu.recorder();
+    ready.record(&mut rec)?;
+    rec.submit()?;
+    ready.results()
+}
+
+#[test]
+fn values_of_any_word_and_rows_of_them_move_with_keys() {
+    let array = |shape: &[usize], data: HostData| HostArray::new(shape, data).unwrap();
+    for device in devices() {
+        for n in [1, 449, 5000] {
+            let mut random = Random::new(n as u64);
+            let keys: Vec<u32> = (0..n).map(|_| (random.next() % 60) as u32).collect();
+            let places = sort_positions(&keys, false, 0..32);
+            let sorted: Vec<u32> = places.iter().map(|&i| keys[i]).collect();
+            for (name, width) in
+                [("sort", 1), ("sort", 3), ("merge-sort", 1), ("merge-sort", 3), ("segmented-sort", 1)]
+            {
+                let shape = if width == 1 { vec![n] } else { vec![n, width] };
+                let values: Vec<f32> = (0..n * width).map(|i| i as f32 - 0.5).collect();
+                let moved: Vec<f32> =
+                    places.iter().flat_map(|&i| values[i * width..(i + 1) * width].to_vec()).collect();
+                let mut inputs = vec![array(&[n], keys.clone().into())];
+                if name == "segmented-sort" {
+                    inputs.push(array(&[2], vec![0, n as u32].into()));
+                }
+                inputs.push(array(&shape, values.into()));
+                let results = by_name(&device.gpu, name, &[], inputs).unwrap();
+                let want = [array(&[n], sorted.clone().into()), array(&shape, moved.into())];
+                assert!(results == want, "{}: {name} of {n}, rows of {width}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn rejects_values_that_do_not_fit() {
+    let Some(gpu) = gpu() else { return };
+    let keys = || HostArray::new(&[4], vec![1u32, 2, 3, 4]).unwrap();
+    let values = |shape: &[usize], dtype| HostArray::zeros(shape, dtype).unwrap();
+    for values in [values(&[4], DType::F16), values(&[3], DType::F32), values(&[], DType::U32)] {
+        for name in ["sort", "merge-sort"] {
+            let refused = by_name(gpu, name, &[], vec![keys(), values.clone()]);
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Shape, "{name}: {values}");
+        }
+    }
+    let offsets = HostArray::new(&[2], vec![0u32, 4]).unwrap();
+    let refused = by_name(gpu, "segmented-sort", &[], vec![keys(), offsets, values(&[4, 2], DType::U32)]);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(refusal::<u32>(gpu, &MergeSort::new(4).with_wide_values(0)), ErrorKind::InvalidArgument);
 }

@@ -35,4 +35,7 @@ fn rotate_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &Rotate::new(4, 1).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<u32>(gpu, &Rotate::new(usize::MAX, 1)), ErrorKind::TooLarge);
+    for by in [i64::from(i32::MIN), 1 << 31] {
+        assert_eq!(refusal::<f32>(gpu, &Rotate::new(4, by).counted()), ErrorKind::InvalidArgument);
+    }
 }

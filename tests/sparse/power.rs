@@ -4,8 +4,10 @@ use super::conjugate_gradient::laplacian;
 use super::spmv::{every_format, matrix};
 use crate::support::{Random, devices, gpu};
 use tilework::prelude::*;
+use tilework::program::Settings;
 use tilework::reference;
 use tilework::sparse::{Csr, Outcome, PowerIteration, Solution};
+use tilework::{Driven, HostArray, MatrixJob};
 
 fn run(gpu: &Gpu, a: &DeviceMatrix, power: &PowerIteration, x: &[f32]) -> (f32, Solution, Vec<f32>) {
     let x = gpu.upload(x).unwrap();
@@ -80,4 +82,23 @@ fn vanishing_and_non_finite_vectors_are_reported() {
     assert_eq!(run(gpu, &swap, &power, &[1.0, 0.5]).1.outcome, Outcome::Limit);
     let e = gpu.power_iteration(&power.iterations(0)).map(drop).unwrap_err();
     assert!(e.to_string().contains("power-iteration: 0 iterations"), "{e}");
+}
+
+#[test]
+fn outputs_by_name_are_those_declared() {
+    let Some(gpu) = gpu() else { return };
+    let mut matrix = laplacian(&[6]);
+    matrix.values.iter_mut().for_each(|value| *value = value.abs());
+    for op in tilework::operations().filter(|op| op.solver) {
+        let settings = &Settings::new(op);
+        let one = HostArray::new(&[6], vec![1.0f32; 6]).unwrap();
+        let inputs = op.inputs.iter().filter(|input| !input.optional).map(|_| one.clone()).collect();
+        let job = MatrixJob { matrix: &matrix, inputs, settings, variant: "auto", profile: gpu.profile() };
+        let Some(Driven::Vector(outputs, _)) = gpu.drive(&job, &mut |_, _| ()).unwrap() else {
+            panic!("{}: no vector", op.name);
+        };
+        let shapes: Vec<_> = outputs.iter().map(|output| output.shape().len()).collect();
+        let declared = op.outputs.iter().map(|(_, shape)| usize::from(*shape != "()"));
+        assert!(declared.eq(shapes), "{}", op.name);
+    }
 }

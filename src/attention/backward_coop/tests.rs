@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::program::{DeviceProfile, Op};
 use crate::shader::Target;

@@ -1,4 +1,3 @@
-
 use crate::attention::Attention;
 use crate::program::{DeviceProfile, Op};
 use half::f16;

@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// The probabilities that a table gives.
