@@ -47,7 +47,8 @@ use std::sync::Arc;
 /// at most `n`. Inputs may be slices of one buffer.
 ///
 /// # Types, precision and determinism
-/// f32, f16, which your functions see as f32, i32 and u32. Exact: the same result in every run.
+/// f32, f16, which your functions see as f32, i32 and u32. The same result in every run. A device may flush subnormal
+/// numbers to 0 where a function compares them.
 ///
 /// # Cost
 /// Inputs are read once, to the end: the place is known no earlier than the number. Two dispatches, no scratch.
@@ -190,7 +191,7 @@ pub(super) const INFO: Operation = Operation {
     outputs: &[("result", "u32 (2)")],
     types: &DTYPES,
     options: &[KEEP, LENGTH],
-    domains: &[("input", Domain::Runs), ("other", Domain::Runs)],
+    domains: &[("input", Domain::Finite), ("other", Domain::Finite)],
     make: Some(make),
     variants: Find::variants,
     samples,
