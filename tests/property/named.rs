@@ -151,7 +151,9 @@ fn shape(draw: &mut Draw, op: &'static Operation) -> Vec<usize> {
     let free = draw.option(&[1, 0, 2]).max(usize::from(names.len() == 1));
     let names = names.into_iter().flat_map(|name| vec![name; if name == "..." { free } else { 1 }]);
     let names: Vec<_> = names.collect();
+    let squares = op.outputs.iter().any(|(_, shape)| shape.starts_with("(n, n)"));
     let most: &[usize] = match names.len() {
+        0 | 1 if squares => &[300],
         0 | 1 => &[LONGEST],
         2 => &[70, 300],
         3 => &[9, 60, 90],
