@@ -25,8 +25,8 @@ fn check(device: &Device, n: usize, way: Way, upper: bool, alpha: f32) {
     assert_close(&what, &numbers(&da.read().unwrap()), &syr(&op, &x, &a), &bound);
 }
 
-#[test]
-fn updates_match_the_reference_in_every_packing() {
+/// Runs updates of every size and packing.
+pub(super) fn every_packing(check: fn(&Device, usize, Way, bool, f32)) {
     for device in devices() {
         for n in [0, 1, 2, 17, 130] {
             for way in [Way::Rows, Way::Apart(5), Way::Packed] {
@@ -36,6 +36,11 @@ fn updates_match_the_reference_in_every_packing() {
         }
         check(device, 5, Way::Rows, false, 0.0);
     }
+}
+
+#[test]
+fn updates_match_the_reference_in_every_packing() {
+    every_packing(check);
 }
 
 #[test]

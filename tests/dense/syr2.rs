@@ -1,7 +1,8 @@
 //! `Syr2` against the reference.
 
 use super::symv::{Way, refuses};
-use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use super::syr::every_packing;
+use crate::support::{Device, Random, assert_close, gpu, numbers};
 use tilework::prelude::*;
 use tilework::reference::{syr2, syr2_bound};
 
@@ -26,14 +27,7 @@ fn check(device: &Device, n: usize, way: Way, upper: bool, alpha: f32) {
 
 #[test]
 fn updates_match_the_reference_in_every_packing() {
-    for device in devices() {
-        for n in [0, 1, 2, 17, 130] {
-            for way in [Way::Rows, Way::Apart(5), Way::Packed] {
-                check(device, n, way, false, 1.0);
-                check(device, n, way, true, -0.5);
-            }
-        }
-    }
+    every_packing(check);
 }
 
 #[test]
