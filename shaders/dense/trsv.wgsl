@@ -37,7 +37,9 @@ fn trsv_solve(@builtin(local_invocation_index) lane: u32) {
         }
     }
     let mine = unknown(min(lane, count - 1u));
-    var value = y[mine];
+    // Only the owner of an unknown touches it, for it writes the unknown in place.
+    var value = 0.0;
+    if lane < count { value = y[mine]; }
     let line = lane * (lane + 1u) / 2u;
     workgroupBarrier();
     for (var step = 0u; step < count; step++) {
