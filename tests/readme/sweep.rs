@@ -22,20 +22,6 @@ fn mean_and_worst(rows: &[&Value], key: &str) -> Option<[f64; 2]> {
     Some([mean, worst])
 }
 
-/// `text` in lines of at most 118 columns.
-fn wrapped(text: &str) -> String {
-    let (mut lines, mut column) = (String::new(), 0);
-    for word in text.split(' ') {
-        let breaks = column + 1 + word.len() > 118;
-        if column > 0 {
-            lines.push(if breaks { '\n' } else { ' ' });
-        }
-        column = if breaks { word.len() } else { column + 1 + word.len() };
-        lines += word;
-    }
-    lines + "\n"
-}
-
 /// The day of the rows, or the first and the last.
 fn span_of_dates(rows: &[Value]) -> String {
     let dates: BTreeSet<_> = rows.iter().map(|row| text(row, "date")).collect();
@@ -44,28 +30,23 @@ fn span_of_dates(rows: &[Value]) -> String {
     ends.join(" to ")
 }
 
-/// A paragraph for each card.
+/// A row for each card.
 pub(super) fn summary() -> String {
-    let mut paragraphs = Vec::new();
+    let mut table = "| device | drawn | shapes | regret: mean | worst | peers' time / ours: mean | worst |\n\
+                     |---|---|---:|---:|---:|---:|---:|\n"
+        .to_owned();
     for card in cards() {
         let all: Vec<_> = card.iter().collect();
-        let Some([regret, worst]) = mean_and_worst(&all, "regret") else { continue };
-        let mut text = format!(
-            "On {} shapes drawn at random ({}, {}), the variant that tilework chooses takes {regret:.2} times as long as the \
-             fastest variant on average, and {worst:.2} times at worst.",
-            card.len(),
-            text(&card[0], "adapter"),
-            span_of_dates(&card),
-        );
-        if let Some([ratio, worst]) = mean_and_worst(&all, "ratio") {
-            text += &format!(
-                " PyTorch and cuSPARSE take {ratio:.2} times as long as tilework on average, and {worst:.2} times at worst."
-            );
-        }
-        text += " [By op](benches/RESULTS.md#shapes-nobody-chose).";
-        paragraphs.push(wrapped(&text));
+        let (name, shapes, drawn) = (text(&card[0], "adapter"), card.len(), span_of_dates(&card));
+        let [regret, ratio] = ["regret", "ratio"].map(|key| shown(&all, key));
+        table += &format!("| {name} | {drawn} | {shapes} | {regret} | {ratio} |\n");
     }
-    paragraphs.join("\n")
+    table
+}
+
+/// The cells of the mean and the worst.
+fn shown(rows: &[&Value], key: &str) -> String {
+    mean_and_worst(rows, key).map_or("- | -".to_owned(), |[mean, worst]| format!("{mean:.2} | {worst:.2}"))
 }
 
 /// Regret and ratio of each op and type on each card.
@@ -84,10 +65,6 @@ pub(super) fn table() -> String {
         for [op, dtype] in kinds {
             let of: Vec<_> =
                 card.iter().filter(|row| text(row, "op") == op && text(row, "dtype") == dtype).collect();
-            let shown = |key| match mean_and_worst(&of, key) {
-                Some([mean, worst]) => format!("{mean:.2} | {worst:.2}"),
-                None => "- | -".to_owned(),
-            };
             let ratio = |row: &&&Value| number(row, "ratio");
             let worst =
                 of.iter().filter(|row| ratio(row).is_finite()).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
@@ -95,8 +72,8 @@ pub(super) fn table() -> String {
                 "| {} | {op} | {dtype} | {} | {} | {} | {} |\n",
                 text(&card[0], "adapter"),
                 of.len(),
-                shown("regret"),
-                shown("ratio"),
+                shown(&of, "regret"),
+                shown(&of, "ratio"),
                 worst.map_or("-", |row| text(row, "size"))
             );
         }
