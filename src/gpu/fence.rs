@@ -89,9 +89,10 @@ impl Gpu {
             [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
                 .map(|filter| device.push_error_scope(filter));
         let result = create();
-        self.end_scopes(doing, scopes)?;
+        let ended = self.end_scopes(doing, scopes);
+        // While a device goes down, wgpu may report its buffers as destroyed: the loss is what to tell of.
         self.probe()?;
-        Ok(result)
+        ended.map(|()| result)
     }
 
     /// Closes error scopes and returns the first error.
