@@ -9,6 +9,7 @@ mod large_ops;
 mod logging;
 mod loss;
 mod memory;
+mod pipelines;
 mod profiling;
 mod programs;
 mod recording;

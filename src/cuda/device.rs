@@ -6,13 +6,14 @@ use super::probe;
 use super::program::CudaProfile;
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::program::Ceilings;
-use crate::store::{CacheDir, CacheReport, Store};
+pub(super) use crate::store::lock;
+use crate::store::{CacheDir, CacheReport, KEPT, Store};
 use cudarc::driver::sys;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 /// The oldest supported driver, by CUDA version: the first with all of Hopper's instructions.
@@ -31,7 +32,7 @@ pub enum CudaFilter {
 }
 
 /// Options for opening a device.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaOptions {
     /// The device to open.
     pub device: CudaFilter,
@@ -39,6 +40,15 @@ pub struct CudaOptions {
     pub nvrtc: Option<PathBuf>,
     /// Where to keep compiled kernels.
     pub cache: CacheDir,
+    /// Maximum of loaded modules that stay in memory though no plan has them, as
+    /// [`GpuOptions::kept_pipelines`](crate::GpuOptions::kept_pipelines); 1024 by default.
+    pub kept_modules: usize,
+}
+
+impl Default for CudaOptions {
+    fn default() -> Self {
+        Self { device: CudaFilter::First, nvrtc: None, cache: CacheDir::default(), kept_modules: KEPT }
+    }
 }
 
 /// An open NVIDIA device: the counterpart of [`Gpu`](crate::Gpu) on CUDA.
@@ -72,7 +82,7 @@ pub(super) struct CudaInner {
     nvrtc: OnceLock<Result<Nvrtc>>,
     options: CudaOptions,
     store: Store,
-    pub(super) modules: Modules,
+    pub(super) modules: Arc<Modules>,
     /// Set by the first error that makes the context unusable.
     lost: AtomicBool,
     /// When the last measurement ended; the device was busy until then.
@@ -100,14 +110,11 @@ impl Eq for CudaGpu {}
 
 impl Drop for CudaInner {
     fn drop(&mut self) {
+        // All plans are gone.
+        self.modules.trim();
         // SAFETY: retained once when opened.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
     }
-}
-
-/// Locks even if a thread panicked while holding the lock: the data behind our locks is always consistent.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Initialises the driver once. Returns the CUDA version it supports, as 12080.
@@ -330,8 +337,8 @@ impl CudaGpu {
                 nvrtc: OnceLock::new(),
                 // Machine code depends on the target and the NVRTC version; its key holds both.
                 store: Store::new(&options.cache, "cuda", &[]),
+                modules: Arc::new(Modules::new("CUDA modules", options.kept_modules)),
                 options,
-                modules: Modules::default(),
                 lost: AtomicBool::new(false),
                 measured: Mutex::new(None),
                 ceilings: OnceLock::new(),
@@ -363,9 +370,16 @@ impl CudaGpu {
         found.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the hits and misses of the disk cache so far.
+    /// Returns statistics of the cache so far: kernels found, compiled, saved, and in memory.
     pub fn cache(&self) -> CacheReport {
-        self.inner.store.report()
+        let (in_memory, dropped) = self.inner.modules.counts();
+        CacheReport { in_memory, dropped, ..self.inner.store.report() }
+    }
+
+    /// Waits for all device work and unloads the modules that no plan has: planning loads them again.
+    /// [`CudaStream::trim`](super::CudaStream::trim) frees scratch.
+    pub fn trim(&self) {
+        self.inner.modules.trim();
     }
 
     /// Removes all compiled CUDA kernels from disk, of other devices too. Loaded kernels stay in use.

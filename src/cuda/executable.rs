@@ -1,17 +1,16 @@
 //! A [`CudaProgram`] prepared for a device: compiled kernels and checked launches.
 
 use super::buffer::{CudaSlice, RawCudaSlice, check_written};
-use super::device::{CudaGpu, check, lock};
+use super::device::{CudaGpu, check};
 use super::program::{Arg, ArgMemory, CudaKernel, CudaProgram, Launch, Swizzle, TensorMap};
 use super::stream::CudaStream;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Access, Executor, Operand, Sink};
+use crate::store::{CompiledCache, InUse};
 use cudarc::driver::sys;
-use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 /// Operands start at a multiple of this many bytes, for vector loads and the bulk copy engine.
 const ALIGNMENT: u64 = 16;
@@ -19,14 +18,32 @@ const ALIGNMENT: u64 = 16;
 /// Dynamic shared memory of a block without opting in.
 const SHARED_DEFAULT: u32 = 48 << 10;
 
-/// A loaded kernel. Modules stay loaded as long as the context.
-#[derive(Debug, Clone, Copy)]
-struct Function(sys::CUfunction);
+/// A loaded module with its kernel, unloaded when dropped.
+#[derive(Debug)]
+pub(super) struct LoadedModule {
+    context: sys::CUcontext,
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+}
 
 // SAFETY: the driver's handles may be used from every thread.
-unsafe impl Send for Function {}
+unsafe impl Send for LoadedModule {}
 // SAFETY: as above; the driver locks what it must.
-unsafe impl Sync for Function {}
+unsafe impl Sync for LoadedModule {}
+
+impl Drop for LoadedModule {
+    fn drop(&mut self) {
+        // A lost device refuses, and has freed the module.
+        // SAFETY: the module was loaded into this context, which the `CudaGpu` retains until its modules are gone. No
+        // plan has the module, and work that was launched before ends first.
+        unsafe {
+            if sys::cuCtxSetCurrent(self.context) == sys::CUresult::CUDA_SUCCESS {
+                let _ = sys::cuCtxSynchronize();
+                let _ = sys::cuModuleUnload(self.module);
+            }
+        }
+    }
+}
 
 /// What a compiled kernel takes of a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,20 +58,17 @@ pub struct CudaResources {
     pub local_bytes: u32,
 }
 
-/// A slot for a kernel. It is locked while the kernel compiles, so that no kernel compiles twice.
-type FunctionSlot = Arc<Mutex<Option<Function>>>;
+/// Loaded modules, by kernel.
+pub(super) type Modules = CompiledCache<CudaKernel, LoadedModule>;
 
-/// Loaded kernels.
-#[derive(Debug, Default)]
-pub(super) struct Modules {
-    slots: Mutex<HashMap<CudaKernel, FunctionSlot>>,
-}
+/// A module that a plan uses.
+type ModuleInUse = InUse<CudaKernel, LoadedModule>;
 
 /// A program prepared for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
 pub struct CudaExecutable {
     gpu: CudaGpu,
     program: CudaProgram,
-    functions: Vec<Function>,
+    modules: Vec<ModuleInUse>,
 }
 
 impl Executor for CudaExecutable {
@@ -109,61 +123,58 @@ impl CudaGpu {
     /// As [`CudaGpu::prepare`], for a program from an op's `lower`.
     pub(crate) fn prepare_lowered(&self, program: CudaProgram) -> Result<CudaExecutable> {
         program.check(self.profile())?;
-        let functions =
-            program.kernels.iter().map(|kernel| self.function(kernel)).collect::<Result<Vec<_>>>()?;
+        let modules = program.kernels.iter().map(|kernel| self.module(kernel)).collect::<Result<Vec<_>>>()?;
         for (i, launch) in program.launches.iter().enumerate() {
-            self.opt_in(&program, launch, functions[launch.kernel])
+            self.opt_in(&program, launch, &modules[launch.kernel])
                 .map_err(|e| e.context(&format!("{}: launch {i}", program.op)))?;
         }
-        Ok(CudaExecutable { gpu: self.clone(), program, functions })
+        Ok(CudaExecutable { gpu: self.clone(), program, modules })
     }
 
     /// Returns the kernel, compiled and loaded.
-    fn function(&self, kernel: &CudaKernel) -> Result<Function> {
-        let slot = lock(&self.inner.modules.slots).entry(kernel.clone()).or_default().clone();
-        let mut slot = lock(&slot);
-        if let Some(function) = *slot {
-            return Ok(function);
-        }
+    fn module(&self, kernel: &CudaKernel) -> Result<ModuleInUse> {
+        self.inner.modules.get_or_make(kernel, || self.load(kernel))
+    }
+
+    fn load(&self, kernel: &CudaKernel) -> Result<LoadedModule> {
         let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), self.store())?;
         let label = kernel.label();
         let entry = CString::new(kernel.entry)
             .map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
-        let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (context, mut module) = (self.context().cast(), std::ptr::null_mut());
         // SAFETY: the code is a complete image from NVRTC, which holds its length; the name ends with a 0.
         self.call(&format!("{label}: loading"), || unsafe {
-            let code = sys::cuModuleLoadData(&mut module, code.as_ptr().cast());
-            if code == sys::CUresult::CUDA_SUCCESS {
-                sys::cuModuleGetFunction(&mut function, module, entry.as_ptr())
-            } else {
-                code
-            }
+            sys::cuModuleLoadData(&mut module, code.as_ptr().cast())
         })?;
-        *slot = Some(Function(function));
-        Ok(Function(function))
+        let mut loaded = LoadedModule { context, module, function: std::ptr::null_mut() };
+        // SAFETY: the module is loaded, and the name ends with a 0.
+        self.call(&label, || unsafe {
+            sys::cuModuleGetFunction(&mut loaded.function, loaded.module, entry.as_ptr())
+        })?;
+        Ok(loaded)
     }
 
     /// Returns what the driver knows of a loaded kernel.
     fn attribute(
         &self,
         label: &str,
-        function: Function,
+        module: &LoadedModule,
         which: sys::CUfunction_attribute_enum,
     ) -> Result<u32> {
         let mut value: c_int = 0;
         // SAFETY: the pointer is valid and the kernel loaded.
-        self.call(label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, function.0) })?;
+        self.call(label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, module.function) })?;
         Ok(value.max(0) as u32)
     }
 
     /// Grants a kernel what a launch needs beyond the defaults, or fails if the driver cannot.
-    fn opt_in(&self, program: &CudaProgram, launch: &Launch, function: Function) -> Result<()> {
+    fn opt_in(&self, program: &CudaProgram, launch: &Launch, module: &LoadedModule) -> Result<()> {
         use sys::CUfunction_attribute_enum as A;
         let label = program.kernels[launch.kernel].label();
-        let attribute = |which| self.attribute(&label, function, which);
+        let attribute = |which| self.attribute(&label, module, which);
         let set = |which, value: u32| {
             // SAFETY: the kernel is loaded.
-            self.call(&label, || unsafe { sys::cuFuncSetAttribute(function.0, which, value as c_int) })
+            self.call(&label, || unsafe { sys::cuFuncSetAttribute(module.function, which, value as c_int) })
         };
         let max = attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
         if launch.block > max {
@@ -196,7 +207,7 @@ impl CudaGpu {
             self.call(&label, || unsafe {
                 sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
                     &mut each,
-                    function.0,
+                    module.function,
                     launch.block as c_int,
                     launch.shared as usize,
                 )
@@ -238,11 +249,11 @@ impl CudaExecutable {
     /// Device lost.
     pub fn resources(&self) -> Result<Vec<Option<CudaResources>>> {
         use sys::CUfunction_attribute_enum as A;
-        let of = |(kernel, function): (usize, &Function)| {
+        let of = |(kernel, module): (usize, &ModuleInUse)| {
             let launches = || self.program.launches.iter().filter(|launch| launch.kernel == kernel);
             let Some(threads) = launches().map(|launch| launch.block).max() else { return Ok(None) };
             let label = self.program.kernels[kernel].label();
-            let get = |which| self.gpu.attribute(&label, *function, which);
+            let get = |which| self.gpu.attribute(&label, module, which);
             let dynamic = launches().map(|launch| launch.shared).max().unwrap_or(0);
             Ok(Some(CudaResources {
                 threads,
@@ -251,7 +262,7 @@ impl CudaExecutable {
                 local_bytes: get(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             }))
         };
-        self.functions.iter().enumerate().map(of).collect()
+        self.modules.iter().enumerate().map(of).collect()
     }
 
     /// Enqueues the program with these operands, in the order of [`CudaProgram::operands`]. Returns at once.
@@ -392,7 +403,7 @@ impl CudaExecutable {
             numAttrs: attributes.len() as u32,
         };
         let label = || format!("{}: {}", self.program.op, self.program.kernels[launch.kernel].label());
-        let function = self.functions[launch.kernel].0;
+        let function = self.modules[launch.kernel].function;
         // SAFETY: the lists live until the call returns, and the driver copies the arguments. The op's `lower` made
         // arguments of the kernel's types and sizes, which were checked above. Freeing memory waits for all work.
         let launched = self.gpu.call("", || unsafe {

@@ -7,6 +7,7 @@ use crate::program::{
 };
 #[cfg(feature = "disk-cache")]
 use crate::store::CacheDir;
+use crate::store::KEPT;
 use std::fmt;
 
 /// The interface through which a device is driven.
@@ -105,7 +106,7 @@ impl std::fmt::Display for AdapterFilter {
 /// # Ok::<(), tilework::Error>(()) })?;
 /// # Ok::<(), tilework::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuOptions {
     /// Which adapter.
     pub adapter: AdapterFilter,
@@ -118,12 +119,35 @@ pub struct GpuOptions {
     /// Where to keep compiled pipelines and the results of tuning.
     #[cfg(feature = "disk-cache")]
     pub cache: CacheDir,
+    /// Maximum of compiled pipelines that stay in memory though no plan has them; 1024 by default. Above it, those
+    /// that were unused longest are dropped. Planning their shape again compiles them again, or loads them from disk.
+    ///
+    /// Plans keep theirs, and [`Gpu::trim`] drops all others. With Mesa's software driver a pipeline takes about 1 MB.
+    /// A program that plans more distinct kernels than this in turn, without keeping the plans, compiles in every turn:
+    /// keep the plans, or set a higher number.
+    pub kept_pipelines: usize,
     /// Whether planning uses times measured on the device.
     pub tuning: Tuning,
     /// Ask every op for the same bits in every run on this device. `auto` then skips variants whose rounding
     /// varies, even if tuning found one faster; selecting such a variant by name is an error. This equals
     /// `deterministic` on each op that has such variants. Reports say where it changed the choice.
     pub deterministic: bool,
+}
+
+impl Default for GpuOptions {
+    fn default() -> Self {
+        Self {
+            adapter: AdapterFilter::default(),
+            backend: None,
+            checked: false,
+            webgpu_defaults: false,
+            #[cfg(feature = "disk-cache")]
+            cache: CacheDir::default(),
+            kept_pipelines: KEPT,
+            tuning: Tuning::default(),
+            deterministic: false,
+        }
+    }
 }
 
 /// The features that tilework uses.

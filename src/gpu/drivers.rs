@@ -1,8 +1,8 @@
 //! The adapters of this machine. OpenGL is opened last, and only when something needs it.
 
-use super::once::Once;
 use super::{AdapterFilter, Backend, GpuOptions};
 use crate::error::{Error, Result, err};
+use crate::store::{Once, in_own_thread};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -53,9 +53,14 @@ fn without_gl() -> Arc<[wgpu::Adapter]> {
 
 /// The adapters of OpenGL. Opening it loads a second set of drivers, so that happens only if it is asked for, if all
 /// adapters are listed, or if no other adapter fits.
+///
+/// EGL keeps a state for each thread that calls it. If such a thread ends while the process exits, libglvnd (1.6) frees
+/// the state twice, and the process aborts. So a thread that ends first opens OpenGL, not the caller's. The caller's
+/// own OpenGL context stays current.
 fn of_gl() -> Arc<[wgpu::Adapter]> {
     static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
-    ADAPTERS.get(|| adapters_of(wgpu::Backends::GL))
+    let open = || ADAPTERS.get(|| adapters_of(wgpu::Backends::GL));
+    ADAPTERS.there().unwrap_or_else(|| in_own_thread(open))
 }
 
 /// All adapters, best first, those of OpenGL last.

@@ -8,7 +8,7 @@ mod staged;
 pub(super) use bind_groups::{GroupRegistry, RecentSets};
 pub(super) use params::{ParamsBuffer, ParamsCache};
 
-use super::pipeline_cache::CachedPipeline;
+use super::pipeline_cache::{CachedPipeline, PipelineInUse};
 use super::pool::Raw;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::described;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct Executable {
     gpu: Gpu,
     program: Program,
-    pipelines: Vec<Arc<CachedPipeline>>,
+    pipelines: Vec<PipelineInUse>,
     params: Option<Arc<ParamsBuffer>>,
     params_offsets: Vec<u64>,
     constants: Vec<Raw>,

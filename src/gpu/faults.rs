@@ -171,7 +171,7 @@ mod tests {
     /// Bytes in use while no work is under way, by label.
     fn kept(gpu: &Gpu) -> BTreeMap<String, u64> {
         gpu.wait().unwrap();
-        gpu.trim();
+        gpu.trim_memory();
         gpu.memory().uses.into_iter().filter(|u| u.live > 0).map(|u| (u.label, u.live)).collect()
     }
 

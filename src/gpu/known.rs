@@ -76,7 +76,7 @@ fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
 
 /// Whether two sets of options agree in what applies to an open device.
 fn is_same_use(a: &GpuOptions, b: &GpuOptions) -> bool {
-    let of = |o: &GpuOptions| (o.checked, o.tuning, o.deterministic);
+    let of = |o: &GpuOptions| (o.checked, o.kept_pipelines, o.tuning, o.deterministic);
     #[cfg(feature = "disk-cache")]
     let same_cache = a.cache == b.cache;
     #[cfg(not(feature = "disk-cache"))]
@@ -101,8 +101,8 @@ impl Gpu {
         Self::wrap_device(device, queue, None)
     }
 
-    /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `tuning` and
-    /// `deterministic`. The options that choose a device and its limits are ignored.
+    /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `kept_pipelines`,
+    /// `tuning` and `deterministic`. The options that choose a device and its limits are ignored.
     ///
     /// # Errors
     /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device
@@ -118,8 +118,8 @@ impl Gpu {
             if options.is_some_and(|asked| !is_same_use(asked, &gpu.inner.options)) {
                 return Err(err!(
                     InvalidArgument,
-                    "from_wgpu_with: the device {} already has a Gpu with other options for checked, cache, tuning \
-                     or deterministic; use the same options, or drop everything of that Gpu first",
+                    "from_wgpu_with: the device {} already has a Gpu with other options for checked, cache, \
+                     kept_pipelines, tuning or deterministic; use the same options, or drop everything of that Gpu first",
                     gpu.profile().name
                 ));
             }

@@ -7,6 +7,11 @@
 //! A [`Recorder`] collects work, with an encoder of its own ([`Gpu::recorder`]) or the caller's
 //! ([`Gpu::recorder_in`]). Nothing waits before a read.
 //!
+//! What a [`Gpu`] keeps for reuse has bounds or returns on request: memory of dropped buffers stays in the pool until
+//! [`Gpu::trim`], and pipelines that no plan has stay up to [`GpuOptions::kept_pipelines`]. A program with ever new
+//! shapes, such as a decoder whose context grows, therefore stays within that number. [`Gpu::memory`] and
+//! [`Gpu::cache`] tell how much there is.
+//!
 //! Only this module uses wgpu.
 
 mod adapter;
@@ -26,7 +31,6 @@ mod kernel;
 mod known;
 mod learned;
 mod memory;
-mod once;
 mod pipeline_cache;
 mod pool;
 mod profile;
@@ -69,10 +73,10 @@ pub use crate::store::{CacheDir, CacheReport};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Ceilings, DeviceProfile, OpenedBy};
-use crate::store::Store;
+use crate::store::{Store, lock};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A device with its compiled pipelines, memory pool and caches.
 ///
@@ -102,7 +106,7 @@ struct GpuInner {
     options: GpuOptions,
     health: fence::Health,
     faults: faults::Faults,
-    pipelines: pipeline_cache::PipelineCache,
+    pipelines: Arc<pipeline_cache::PipelineCache>,
     store: Store,
     meter: Arc<memory::Meter>,
     learned: learned::Learned,
@@ -142,14 +146,6 @@ fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Locks, even after a thread panicked while it held the lock: state behind our locks is never half changed.
-///
-/// While holding a lock, do not call wgpu, drop a wgpu object, or log: a logger may call the library, and wgpu
-/// logs.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Gpu {
     fn assemble(
         device: wgpu::Device,
@@ -173,7 +169,7 @@ impl Gpu {
                 options: options.clone(),
                 health,
                 faults: Default::default(),
-                pipelines: Default::default(),
+                pipelines: Arc::new(pipeline_cache::PipelineCache::new("pipelines", options.kept_pipelines)),
                 store,
                 meter: Default::default(),
                 learned: learned::Learned::new(options.tuning),
@@ -263,7 +259,8 @@ impl Gpu {
     /// ```
     #[cfg(feature = "disk-cache")]
     pub fn cache(&self) -> CacheReport {
-        self.inner.store.report()
+        let (in_memory, dropped) = self.inner.pipelines.counts();
+        CacheReport { in_memory, dropped, ..self.inner.store.report() }
     }
 
     /// Removes this device's files: compiled pipelines and results of tuning. Pipelines in memory stay in use.
@@ -274,8 +271,19 @@ impl Gpu {
         self.inner.learned.forget();
     }
 
-    /// Frees pooled memory, staging buffers, scratch and cached bind groups. Memory in use stays.
+    /// Frees pooled memory, staging buffers, scratch, cached bind groups, and the compiled pipelines that no plan has:
+    /// planning compiles those again, or loads them from disk. Memory in use stays. The allocator of the process may
+    /// keep what a software driver frees, for later use.
     pub fn trim(&self) {
+        if self.inner.pipelines.trim() > 0 && self.probe().is_ok() {
+            // Mesa's software driver frees dropped pipelines when work is submitted.
+            let _ = self.scoped("trimming", || self.inner.queue.submit([]));
+        }
+        self.trim_memory();
+    }
+
+    /// Frees what may hold device memory, to try an allocation again. Pipelines hold little, and take long to compile.
+    pub(crate) fn trim_memory(&self) {
         self.inner.groups.clear();
         self.inner.pool.clear();
         self.inner.staging.clear();

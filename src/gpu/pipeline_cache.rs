@@ -1,20 +1,19 @@
 //! Compiled pipelines, each built once per device.
 
-use super::once::Once;
-use super::{Gpu, lock, unique};
+use super::{Gpu, unique};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::shader::Module;
 use crate::shader::{BindingKind, Interface, Target, TextFacts};
+use crate::store::{CompiledCache, InUse};
 #[cfg(not(target_arch = "wasm32"))]
 use futures_intrusive::channel::shared::oneshot_channel;
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(not(target_arch = "wasm32"))]
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use web_time::Instant;
 
 /// A compiled entry point with its interface.
@@ -32,14 +31,11 @@ const KIND: &str = "pipeline";
 /// Software drivers return a header without code. Such data is not saved.
 const EMPTY: usize = 256;
 
-/// One place per kernel, so that threads do not compile it twice.
-type PipelinePlace = Arc<Once<Arc<CachedPipeline>>>;
-
 /// Pipelines in memory, by kernel. They belong to one `Gpu`, so device and checking are not part of the key.
-#[derive(Debug, Default)]
-pub(super) struct PipelineCache {
-    places: Mutex<HashMap<Kernel, PipelinePlace>>,
-}
+pub(super) type PipelineCache = CompiledCache<Kernel, CachedPipeline>;
+
+/// A pipeline that a plan uses.
+pub(super) type PipelineInUse = InUse<Kernel, CachedPipeline>;
 
 /// The text for wgpu: the module that is parsed and validated already.
 #[cfg(not(target_arch = "wasm32"))]
@@ -62,19 +58,12 @@ fn read(kernel: &Kernel) -> Result<(TextFacts, wgpu::ShaderSource<'static>)> {
 }
 
 impl Gpu {
-    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<Arc<CachedPipeline>> {
-        let place = {
-            let mut places = lock(&self.inner.pipelines.places);
-            match places.get(kernel) {
-                Some(place) => place.clone(),
-                None => places.entry(kernel.clone()).or_default().clone(),
-            }
-        };
-        place.get_or_make(|| {
+    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<PipelineInUse> {
+        self.inner.pipelines.get_or_make(kernel, || {
             let begin = Instant::now();
             let (facts, source) = read(kernel)?;
             let trusted = kernel.trusted && facts.users_are_contained && !self.inner.options.checked;
-            Ok(Arc::new(self.compile(&kernel.label(), facts, source, trusted, begin)?))
+            self.compile(&kernel.label(), facts, source, trusted, begin)
         })
     }
 
@@ -229,6 +218,9 @@ impl Gpu {
     }
 
     /// Compiles every kernel of `programs` in parallel before use, or loads it from disk. Planning then finds them.
+    ///
+    /// No plan uses them yet, so [`GpuOptions::kept_pipelines`](super::GpuOptions::kept_pipelines) bounds them too:
+    /// the last ones stay.
     ///
     /// [`Gpu::lower`](crate::Gpu::lower) gives the programs of ops, and has an example.
     ///

@@ -227,7 +227,7 @@ impl Gpu {
                 #[cfg(not(target_arch = "wasm32"))]
                 Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                     self.wait()?;
-                    self.trim();
+                    self.trim_memory();
                     self.create_raw(BUFFER, size, self.usage(size), false)?
                 }
                 other => other?,

@@ -240,7 +240,7 @@ impl Gpu {
             // Memory of the pool, of staging, or still in use by the GPU may suffice.
             Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                 self.wait()?;
-                self.trim();
+                self.trim_memory();
                 driver.shared(bytes.next_multiple_of(4), None)?
             }
             other => other?,

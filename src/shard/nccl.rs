@@ -232,7 +232,7 @@ impl Nccl {
         let new = match self.new_memory(gpu, words) {
             Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                 shared.retain(|s| s.words.owners() != AT_REST);
-                gpu.trim();
+                gpu.trim_memory();
                 self.new_memory(gpu, words)?
             }
             other => other?,

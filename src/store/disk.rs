@@ -6,13 +6,14 @@
 //! and a checksum, so truncated, corrupted, renamed and foreign files are rejected. It is written under a temporary
 //! name and renamed, so that no process sees half a file.
 
+use super::lock;
 use crate::io::Aside;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -52,7 +53,7 @@ impl CacheDir {
     }
 }
 
-/// The use of the disk cache by a device so far.
+/// The compiled kernels of a device so far, on disk and in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CacheReport {
     /// The directory for this device, driver and version of tilework, if anything is kept.
@@ -67,6 +68,10 @@ pub struct CacheReport {
     pub written: u64,
     /// Files that failed their check.
     pub damaged: u64,
+    /// Kernels in memory: those of plans, and those [kept](crate::GpuOptions::kept_pipelines) for plans to come.
+    pub in_memory: u64,
+    /// Kernels dropped from memory because nothing used them.
+    pub dropped: u64,
     /// The first failure, such as a directory that cannot be created or a full disk. Work continues without the cache.
     pub trouble: Option<String>,
 }
@@ -265,6 +270,7 @@ impl Store {
             written: count(&self.written),
             damaged: count(&self.damaged),
             trouble: lock(&self.trouble).clone(),
+            ..CacheReport::default()
         }
     }
 }
@@ -337,11 +343,6 @@ fn unpack(bytes: &[u8], key: &[u8]) -> Option<Range<usize>> {
     let lens = (u64::from_le_bytes(*key_len), u64::from_le_bytes(*len));
     let whole = lens == (key.len() as u64, payload.len() as u64) && u64::from_le_bytes(*sum) == xxh3_64(body);
     whole.then_some(body.len() - payload.len()..body.len())
-}
-
-/// Locks even if a thread panicked while holding the lock: the data behind it is always consistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -234,3 +234,32 @@ fn compiled_kernels_are_cached() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn modules_that_no_plan_has_are_unloaded() {
+    let Some(_) = cuda() else { return };
+    let options = CudaOptions { cache: CacheDir::Off, kept_modules: 2, ..Default::default() };
+    let cuda = CudaGpu::open(options).unwrap();
+    let (x, y, z) =
+        (cuda.upload(&[3.0f32, 4.0]).unwrap(), cuda.upload(&[5.0f32, 2.0]).unwrap(), cuda.alloc(2));
+    let (stream, z) = (cuda.stream().unwrap(), z.unwrap());
+    let plan = |function: ZipFn| Zip::new(function, 2).plan::<f32>(&cuda).unwrap();
+    let living = plan(ZipFn::Add);
+    let cases = [
+        (ZipFn::Sub, [-2.0, 2.0]),
+        (ZipFn::Mul, [15.0, 8.0]),
+        (ZipFn::Min, [3.0, 2.0]),
+        (ZipFn::Max, [5.0, 4.0]),
+    ];
+    for (function, wanted) in cases.iter().chain(&cases) {
+        plan(function.clone()).run(&stream, &x, &y, &z).unwrap();
+        assert!(cuda.cache().in_memory <= 3);
+        assert_eq!(z.read().unwrap(), wanted);
+    }
+    // Work that was launched ends before its module goes.
+    plan(ZipFn::Mul).run(&stream, &x, &y, &z).unwrap();
+    cuda.trim();
+    assert_eq!((z.read().unwrap(), cuda.cache().in_memory), (vec![15.0, 8.0], 1));
+    living.run(&stream, &x, &y, &z).unwrap();
+    assert_eq!(z.read().unwrap(), [8.0, 6.0]);
+}

@@ -2,13 +2,12 @@
 
 use super::Executable;
 use crate::error::{Result, err};
-use crate::gpu::pipeline_cache::CachedPipeline;
+use crate::gpu::pipeline_cache::PipelineInUse;
 use crate::gpu::raw_slice::check_written;
 use crate::gpu::{Gpu, RawSlice};
 use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
 use crate::shader::BindingKind;
 use crate::shape::round_up;
-use std::sync::Arc;
 
 impl Gpu {
     /// Checks a dispatch against its shader, its program and the limits. wgpu would report such an error in a
@@ -17,7 +16,7 @@ impl Gpu {
         &self,
         program: &Program,
         dispatch: &Dispatch,
-        pipelines: &[Arc<CachedPipeline>],
+        pipelines: &[PipelineInUse],
     ) -> Result<()> {
         let limits = &self.profile().limits;
         let Some(pipeline) = pipelines.get(dispatch.kernel) else {

@@ -1,15 +1,18 @@
 //! Values that are made once, while no lock is held.
 
 use super::lock;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
+#[cfg(not(target_arch = "wasm32"))]
+use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 /// A place for a value that takes long to make. Threads that need it wait for the thread that makes it. No lock is
 /// held meanwhile. The maker may ask for the value again, for example through a logger that the compiler calls:
 /// then it is made twice, and the first that is ready stays.
-pub(super) struct Once<T> {
+pub(crate) struct Once<T> {
     state: Mutex<OnceState<T>>,
     changed: Condvar,
 }
@@ -20,8 +23,39 @@ enum OnceState<T> {
     There(T),
 }
 
+thread_local! {
+    /// The thread that waits for this one.
+    static CALLER: Cell<Option<ThreadId>> = const { Cell::new(None) };
+}
+
+/// The thread for which the current one acts.
+fn acting() -> ThreadId {
+    CALLER.get().unwrap_or_else(|| thread::current().id())
+}
+
+/// Runs `work` in a thread of its own, and returns once that thread has ended: what a driver kept for it is then gone.
+/// To a [`Once`], it is the same thread as the caller. Within `work` no further thread starts.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn in_own_thread<R: Send>(work: impl Fn() -> R + Sync) -> R {
+    if CALLER.get().is_some() {
+        return work();
+    }
+    let caller = acting();
+    thread::scope(|scope| {
+        let named = thread::Builder::new().name("tilework drivers".into());
+        let started = named.spawn_scoped(scope, || {
+            CALLER.set(Some(caller));
+            work()
+        });
+        match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => work(),
+        }
+    })
+}
+
 impl<T> Once<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { state: Mutex::new(OnceState::Missing), changed: Condvar::new() }
     }
 }
@@ -51,16 +85,34 @@ impl<T> Drop for Underway<'_, T> {
     }
 }
 
+impl<T> Once<T> {
+    /// The value, if it is there.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        match self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            OnceState::There(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
 impl<T: Clone> Once<T> {
+    /// The value, if it is there.
+    pub(crate) fn there(&self) -> Option<T> {
+        match &*lock(&self.state) {
+            OnceState::There(value) => Some(value.clone()),
+            _ => None,
+        }
+    }
+
     /// The value, made now if it is missing.
-    pub(super) fn get(&self, make: impl FnOnce() -> T) -> T {
+    pub(crate) fn get(&self, make: impl FnOnce() -> T) -> T {
         let Ok(value) = self.get_or_make(|| Ok::<T, Infallible>(make()));
         value
     }
 
     /// The value, made now if it is missing. After an error it is still missing.
-    pub(super) fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let me = thread::current().id();
+    pub(crate) fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let me = acting();
         let mut state = lock(&self.state);
         let mine = loop {
             match &*state {
