@@ -217,13 +217,13 @@ fn gradients_and_steps_match_references() {
 #[test]
 fn attention_matches_reference() {
     let Some(gpu) = gpu() else { return };
-    let op = Attention::new([1, 4, 3, 8], [2, 5]).causal();
+    let op = Attention::new([1, 4, 3, 8], [2, 5]);
     let (q, dq) = random::<f32>(gpu, 4 * 3 * 8);
     let ((k, dk), (v, dv)) = (random::<f32>(gpu, 2 * 5 * 8), random::<f32>(gpu, 2 * 5 * 8));
     let want = reference::attention(&op, &q, &k, &v, AttentionInputs::default());
     let bound = reference::attention_bound(&op, &q, &k, &v, AttentionInputs::default());
     close(gpu.attention(&op, &dq, &dk, &dv), &want, &bound);
-    let op = AttentionBackward::new([1, 4, 3, 8], [2, 5]).causal();
+    let op = AttentionBackward::new([1, 4, 3, 8], [2, 5]);
     let want = reference::attention_backward(&op, &q, &k, &v, &q);
     let got = gpu.attention_backward(&op, &dq, &dk, &dv, &dq).unwrap();
     for (got, want) in [got.0, got.1, got.2].iter().zip(&want) {

@@ -1,6 +1,6 @@
 //! Every variant of `Attention` against the reference.
 
-use crate::support::coverage::{all, sample};
+use crate::support::coverage::{all, sample, turn};
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
@@ -123,7 +123,10 @@ impl Case {
         let want = numbers(&attention(op, q, decoded.0, decoded.1, self.inputs()));
         let bound = attention_bound(op, q, decoded.0, decoded.1, self.inputs());
         let rounded = self.rounded_bound(op, q, decoded, &bound);
-        for variant in variants() {
+        // In the default run a shape meets `auto` and `flash`, or the others.
+        let [_, _, _, t, s, d] = self.shape;
+        let variants = variants().enumerate().filter(|(v, _)| turn(v + t + s + d, 2));
+        for variant in variants.map(|(_, name)| name) {
             let op = op.clone().variant(variant);
             let program = match Op::<T>::lower(&op, device.gpu.profile()) {
                 // Only on cooperative matrices of f16.
@@ -239,12 +242,17 @@ fn matches_reference_for_every_kind() {
             .check::<f16, f16>(device);
         if device.main {
             Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
+            // As in other tests, which compile the same kernels.
+            Case::new([2, 4, 2, 1, 70, 32], |op| op.causal())
+                .masked([1, 1])
+                .lengths(&[0, 69])
+                .check::<f32, f32>(device);
             if all() {
                 Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
                 Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
+                Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked([2, 1]).check::<f32, f32>(device);
+                Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
             }
-            Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked([2, 1]).check::<f32, f32>(device);
-            Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
         }
     }
 }
@@ -312,10 +320,10 @@ fn flash_stores_no_scores() {
 fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     Case::new([1, 1, 1, 1, 1, 8], |op| op).check::<f32, f32>(device);
-    Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
     if !all() {
         return;
     }
+    Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
     Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
     Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
     Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
@@ -330,11 +338,11 @@ fn every_tile_matches_reference() {
         FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
     };
     let tiles = [
-        (64, tile([128, 64, 8, 8], [32, 32, 32], false)),
         (64, tile([64, 64, 8, 4], [16, 32, 32], true)),
+        (64, tile([128, 64, 8, 8], [32, 32, 32], false)),
         (24, tile([64, 32, 8, 4], [32, 32, 8], false)),
     ];
-    for &(d, tile) in sample(&tiles, 2) {
+    for &(d, tile) in sample(&tiles, 1) {
         let case =
             Case::new([1, 2, 1, 130, 150, d], |op| op.causal().window(100).tile(tile).variant("flash"));
         let (q, k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
@@ -395,7 +403,9 @@ fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     Case::new([1, 2, 1, 5, 30, 32], |op| op).check_emulated(gpu, 32);
     Case::new([2, 2, 2, 70, 75, 32], |op| op.causal()).lengths(&[75, 40]).check_emulated(gpu, 16);
-    Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked([1, 2]).check_emulated(gpu, 16);
+    if all() {
+        Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked([1, 2]).check_emulated(gpu, 16);
+    }
     // Scores of many magnitudes.
     Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
     // Infinite or NaN values, visible to some rows only.
@@ -498,7 +508,7 @@ fn to_f16(x: &[f32]) -> Vec<f16> {
 #[test]
 fn infinite_keys_hide_values_of_weight_zero() {
     for device in devices() {
-        for &d in sample(&[40, 24, 72], 1) {
+        for &d in sample(&[24, 40, 72], 1) {
             let case = Case::new([1, 1, 1, 1, 40, d], |op| op);
             let (q, mut k, v) = (vec![1.0f32; d], case.rows::<f32>(2), case.rows::<f32>(3));
             // The last element, which lanes past the end read again.

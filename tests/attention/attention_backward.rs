@@ -68,7 +68,9 @@ where
 fn matches_reference_for_every_kind() {
     for device in devices() {
         compare_all::<f16>(device, [2, 4, 2, 37, 70, 64], |op| op.causal().window(40));
-        compare_all::<f32>(device, [1, 2, 1, 70, 37, 40], |op| op.causal());
+        // Heads of 8 elements as in other tests, which compile the same kernels.
+        let d = if all() { 40 } else { 8 };
+        compare_all::<f32>(device, [1, 2, 1, 70, 37, d], |op| op.causal());
         if device.main && all() {
             compare_all::<f32>(device, [2, 4, 2, 5, 37, 16], |op| op);
             compare_all::<f32>(device, [1, 2, 2, 66, 67, 64], |op| op.window(5).scale(0.5));
@@ -102,7 +104,7 @@ fn stored_matches_reference_in_steps() {
         ([1, 2, 2, 256, 128, 4], 1 << 16, |op| op.causal().window(30).scale(0.5)),
         ([1, 4, 1, 128, 64, 16], 1 << 16, |op| op.window(9)),
     ];
-    for (shape, binding, with) in cases {
+    for &(shape, binding, with) in sample(&cases, 3) {
         let op = with(op_of(shape)).variant("stored");
         let mut profile = gpu.profile().clone();
         profile.limits.max_storage_binding = binding;
@@ -129,7 +131,8 @@ fn stored_matches_reference_in_steps() {
 #[test]
 fn any_sizes_of_heads_and_values_match_reference() {
     let Some(device) = devices().first() else { return };
-    let sizes = [(70, 33), (300, 300), (5, 12), (1, 1), (7, 7)];
+    // The first is padded to 8.
+    let sizes = [(7, 5), (300, 300), (70, 33), (5, 12), (1, 1), (7, 7)];
     for (i, &(d, e)) in sample(&sizes, 2).iter().enumerate() {
         let shape = [2, 2, 1, 9, 11, d];
         let op = op_of(shape).value_size(e).causal();
@@ -171,7 +174,7 @@ fn empty_extents_give_empty_or_zero_gradients() {
 #[test]
 fn special_numbers_spread_no_further_than_documented() {
     for device in devices().iter().filter(|device| device.main) {
-        let shape @ [_, _, _, t, s, d] = [1, 4, 2, 20, 40, 40];
+        let shape @ [_, _, _, t, s, d] = [1, 4, 2, 20, 40, if all() { 40 } else { 8 }];
         for (part, value) in [(0, f64::NAN), (1, f64::INFINITY), (2, f64::NAN), (3, f64::NEG_INFINITY)] {
             let mut x = operands::<f32>(shape);
             let row = [t, s, s, t][part] - 3;
@@ -220,7 +223,7 @@ fn emulated_coop_matches_reference() {
         // Two pairs of subgroups.
         ([1, 1, 1, 70, 200, 16], 22 << 10, |op| op.causal().window(50).scale(0.5)),
     ];
-    for &(shape, bytes, with) in sample(&whole, 2) {
+    for &(shape, bytes, with) in sample(&whole, 1) {
         let [b, h, g, t, s, d] = shape;
         let op = with(op_of(shape)).variant("coop");
         let saves = op == op.clone().saved();
@@ -308,7 +311,7 @@ impl Op<f32> for Chunked {
 #[test]
 fn large_batches_are_computed_in_chunks() {
     let Some(device) = devices().first() else { return };
-    let shape = [3, 8, 4, 100, 50, 16];
+    let shape = [3, 8, 4, 200, 50, 8];
     let [q, k, v, dy] = operands::<f32>(shape);
     for variant in ["naive", "flash"] {
         let op = op_of(shape).variant(variant);
@@ -318,7 +321,7 @@ fn large_batches_are_computed_in_chunks() {
         let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
         check(device, variant, &Chunked(op), &[&q, &k, &v, &dy], &want, &bound);
     }
-    let e = Chunked(op_of([1, 8, 1, 3000, 50, 16])).lower(device.gpu.profile()).unwrap_err();
+    let e = Chunked(op_of([1, 8, 1, 6000, 50, 8])).lower(device.gpu.profile()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::TooLarge);
 }
 

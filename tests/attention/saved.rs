@@ -66,11 +66,17 @@ where
 fn logarithms_of_sums_match_reference() {
     for device in devices() {
         // The first queries see no key.
-        check_logsumexp::<f32>(device, [2, 4, 2, 9, 5, 24, 40], |op| op.causal());
-        check_logsumexp::<f16>(device, [1, 2, 2, 70, 130, 64, 64], |op| op.window(50));
+        check_logsumexp::<f32>(device, [2, 4, 2, 9, 5, 8, 8], |op| op.causal());
+        check_logsumexp::<f16>(device, [1, 2, 2, 70, 130, 64, 64], |op| op.causal());
+        if all() {
+            check_logsumexp::<f32>(device, [2, 4, 2, 9, 5, 24, 40], |op| op.causal());
+            check_logsumexp::<f16>(device, [1, 2, 2, 70, 130, 64, 64], |op| op.window(50));
+        }
         if device.main {
             check_logsumexp::<f32>(device, [1, 2, 1, 3, 0, 8, 7], |op| op);
-            check_logsumexp::<f16>(device, [1, 2, 1, 1, 300, 33, 33], |op| op.softcap(2.0));
+            if all() {
+                check_logsumexp::<f16>(device, [1, 2, 1, 1, 300, 33, 33], |op| op.softcap(2.0));
+            }
         }
     }
 }
@@ -149,13 +155,17 @@ where
 fn gradients_from_saved_results_match_reference() {
     let causal = Options { causal: true, window: None };
     for device in devices() {
-        check_gradients::<f32>(device, [2, 4, 2, 40, 37, 16, 16], causal);
-        check_gradients::<f16>(device, [1, 2, 2, 37, 70, 64, 64], Options { causal: true, window: Some(40) });
+        // Heads of 8 and 64 elements as in the other tests, which compile the same kernels.
+        check_gradients::<f32>(device, [2, 4, 2, 40, 37, 8, 8], causal);
+        let window = all().then_some(40);
+        check_gradients::<f16>(device, [1, 2, 2, 37, 70, 64, 64], Options { causal: true, window });
         if device.main {
             // Padded rows, and rows of single words.
-            for &sizes in sample(&[[33, 20], [7, 12], [2, 2]], 1) {
+            for &sizes in sample(&[[7, 5], [33, 20], [7, 12], [2, 2]], 1) {
                 check_gradients::<f32>(device, [1, 2, 1, 9, 11, sizes[0], sizes[1]], causal);
-                check_gradients::<f16>(device, [1, 2, 1, 9, 11, sizes[0], sizes[1]], Options::default());
+                if all() {
+                    check_gradients::<f16>(device, [1, 2, 1, 9, 11, sizes[0], sizes[1]], Options::default());
+                }
             }
             // Steps of queries.
             check_gradients::<f32>(device, [1, 2, 2, 700, 650, 8, 8], causal);
@@ -200,7 +210,7 @@ fn passes_together_give_the_gradients() {
         }
     }
     for device in devices() {
-        compare::<f32>(device, [1, 4, 2, 70, 70, 32, 32], 1e-5);
+        compare::<f32>(device, [1, 4, 2, 70, 70, 8, 8], 1e-5);
         compare::<f16>(device, [1, 2, 2, 70, 70, 64, 64], 1e-2);
     }
 }
@@ -219,7 +229,7 @@ impl Op<f32> for Chunked {
 #[test]
 fn saved_results_are_read_in_chunks() {
     let Some(device) = devices().first() else { return };
-    let shape = [3, 8, 4, 100, 50, 16, 16];
+    let shape = [3, 8, 4, 200, 50, 8, 8];
     let (forward, op) = passes::<f32>(shape, Options::default());
     let x = operands::<f32>(shape);
     let none = AttentionInputs::default();

@@ -1,6 +1,7 @@
 //! Every variant of `Conv2dBackwardData` against the reference.
 
 use super::layers::{layers, lengths, shape};
+use crate::support::coverage::turn;
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::Conv2dBackwardData;
 use tilework::prelude::*;
@@ -27,7 +28,9 @@ fn conv_backward_data_matches_reference_for_every_layer() {
             let op = Conv2dBackwardData::new(&layer);
             let want = conv_backward_data(&op, &dy, &w).unwrap();
             let names = Conv2dBackwardData::variants().iter().map(|v| v.name);
-            for name in std::iter::once("auto").chain(names) {
+            // In the short run a layer meets every third variant.
+            let names = std::iter::once("auto").chain(names).enumerate();
+            for name in names.filter(|(v, _)| turn(v + number as usize, 3)).map(|(_, name)| name) {
                 let op = op.clone().variant(name);
                 let got = match run(device, &op, &dy, &w, x) {
                     Err(e) if name != "auto" && e.kind() == ErrorKind::Unsupported => continue,

@@ -1,6 +1,7 @@
 //! Every variant of `Conv2dBackwardWeights` against the reference.
 
 use super::layers::{layers, lengths, shape};
+use crate::support::coverage::turn;
 use crate::support::{Random, assert_close, devices, gpu, numbers};
 use tilework::Conv2dBackwardWeights;
 use tilework::ErrorKind;
@@ -21,7 +22,9 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
             let gpu = &device.gpu;
             let (input, gradient) = (gpu.upload(&x).unwrap(), gpu.upload(&dy).unwrap());
             let names = Conv2dBackwardWeights::variants().iter().map(|v| v.name);
-            for name in std::iter::once("auto").chain(names) {
+            // In the short run a layer meets every other variant.
+            let names = std::iter::once("auto").chain(names).enumerate();
+            for name in names.filter(|(v, _)| turn(v + number as usize, 2)).map(|(_, name)| name) {
                 let (dw, db) = (gpu.alloc::<f32>(w).unwrap(), gpu.alloc(layer.weights_shape()[0]).unwrap());
                 let op = op.clone().variant(name);
                 match op.plan::<f32>(gpu) {

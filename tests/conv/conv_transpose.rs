@@ -1,5 +1,6 @@
 //! Every variant of `ConvTranspose2d` against the reference.
 
+use crate::support::coverage::turn;
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
 use tilework::reference::{conv_transpose, conv_transpose_bound};
@@ -42,7 +43,9 @@ fn check(
     let bias = random.elements::<f32>(filters);
     let bias = (filters % 2 == 0).then_some(&bias[..]);
     let want = conv_transpose(&op, &x, &w, bias).unwrap();
-    for name in std::iter::once("auto").chain(ConvTranspose2d::variants().iter().map(|v| v.name)) {
+    let names = std::iter::once("auto").chain(ConvTranspose2d::variants().iter().map(|v| v.name));
+    // In the short run a layer meets every other variant.
+    for name in names.enumerate().filter(|(v, _)| turn(v + filters, 2)).map(|(_, name)| name) {
         let op = op.clone().variant(name);
         let got = match run(device, &op, &x, &w, bias) {
             Err(e) if name != "auto" && e.kind() == ErrorKind::Unsupported => continue,

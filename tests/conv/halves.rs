@@ -116,7 +116,7 @@ where
 #[test]
 fn layers_of_f16_match_reference() {
     for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
-        for (number, layer) in some(device, 0).take(most(3)) {
+        for (number, layer) in some(device, 0).take(most(2)) {
             check::<f16>(device, &if number % 3 == 0 { layer.channels_last() } else { layer }, number);
         }
     }
@@ -125,7 +125,7 @@ fn layers_of_f16_match_reference() {
 #[test]
 fn layers_with_channels_last_match_reference() {
     for device in devices() {
-        for (number, layer) in some(device, 1).take(most(2)) {
+        for (number, layer) in some(device, 1).take(most(1)) {
             check::<f32>(device, &layer.clone().channels_last(), number);
             if number % 3 != 0 && device.gpu.profile().features.f16 {
                 check::<f16>(device, &layer.channels_last(), number);
@@ -201,7 +201,7 @@ fn emulated_matrices_match_reference() {
     let gpu = &device.gpu;
     for (number, layer) in some(device, 2).take(most(1)) {
         let i = number as usize;
-        let side = if i % 5 == 2 { 8 } else { 16 };
+        let side = if i % 5 == 3 { 8 } else { 16 };
         let profile = small(gpu, side, ["32x32x32 by 16x32", "32x32x64 by 16x16"][i % 2]);
         let layer = layer.variant("coop").when((i / 2) % 2 == 1, |op| op.channels_last());
         let Operands { x, w, y, bias } = &Operands::<f16>::of(&layer, number);

@@ -126,7 +126,7 @@ fn every_variant_matches_reference_in_every_shape_and_transpose() {
     for device in devices() {
         let (small, large) =
             if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
-        for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate().filter(|(i, _)| turn(*i, 3)) {
+        for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate().filter(|(i, _)| turn(*i, 5)) {
             // Two of the ways for each shape, in the short run one of them; the other two for the shape after next.
             let ways = WAYS.into_iter().enumerate().filter(|(j, _)| (i / 2 + j) % 2 == 0);
             for (j, trans) in ways.skip(if all() { 0 } else { i % 2 }).take(if all() { 2 } else { 1 }) {
@@ -146,12 +146,12 @@ fn factors_match_reference_in_every_variant() {
     for device in devices() {
         for (i, [m, n, k]) in [[19, 35, 21], [20, 36, 24]].into_iter().enumerate() {
             let factors = [(1.0, 0.0), (-2.5, 1.0), (0.0, 0.5), (0.5, -1.0), (0.0, 0.0)];
-            for (_, (alpha, beta)) in factors.into_iter().enumerate().filter(|(j, _)| turn(i + j, 3)) {
+            for (_, (alpha, beta)) in factors.into_iter().enumerate().filter(|(j, _)| turn(i + j, 5)) {
                 let gap = Some(4 * i);
                 let shape = Shape { batch: 3, m, n, k, trans: [false, true], gap };
                 let op = shape.op().alpha(alpha).beta(beta);
                 check_in::<f32>(device, names(m, n), &op, &shape.random(i as u64));
-                if device.gpu.profile().features.f16 {
+                if device.gpu.profile().features.f16 && turn(i, 2) {
                     check_in::<f16>(device, names(m, n), &op, &shape.random(i as u64));
                 }
             }
@@ -174,7 +174,7 @@ where
 fn batch_strides_may_leave_gaps_pack_or_overlap() {
     for device in devices() {
         let extents = [[3, 20, 12, 8], [4, 17, 9, 13], [2, 68, 72, 12], [3, 5, 66, 7]];
-        for &[batch, m, n, k] in sample(&extents, 2) {
+        for &[batch, m, n, k] in sample(&extents, 1) {
             let op = GemmBatched::new(batch, m, n, k).beta(0.5);
             let ways = [
                 // Gaps between rows, multiples of four or not.
@@ -239,7 +239,8 @@ fn a_row_or_column_bias_matches_reference_in_every_variant() {
     for device in devices() {
         for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {
             let all = names(m, n).filter(|v| device.main || ["auto", "register"].contains(v));
-            for (variant, of_rows) in all.flat_map(|v| [(v, false), (v, true)]) {
+            let ways = all.flat_map(|v| [(v, false), (v, true)]).enumerate();
+            for (_, (variant, of_rows)) in ways.filter(|(i, _)| turn(i + m, 2)) {
                 let op = GemmBatched::new(batch, m, n, k).beta(-0.5).variant(variant);
                 let op = if of_rows { op.with_row_bias() } else { op.with_bias() };
                 let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
@@ -338,7 +339,9 @@ fn extents_of_zero_follow_the_definition() {
 #[test]
 fn beta_zero_never_reads_c_and_alpha_zero_never_reads_a_and_b() {
     let nan = f32::NAN;
-    for (device, variant) in devices().iter().flat_map(|d| names(2, 2).map(move |v| (d, v))) {
+    // Variants take turns with the next test.
+    let names = || names(2, 2).enumerate().filter(|(v, _)| turn(*v, 2)).map(|(_, name)| name);
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let op = GemmBatched::new(2, 2, 2, 2).strides(4, 0, 4).variant(variant);
         let a: Vec<f32> = (1..9u8).map(f32::from).collect();
         let data = Data { a: a.clone(), b: vec![1.0, 0.0, 0.0, 1.0], c: vec![nan; 8] };
@@ -352,7 +355,9 @@ fn beta_zero_never_reads_c_and_alpha_zero_never_reads_a_and_b() {
 #[test]
 fn nan_and_infinities_stay_in_their_row_and_matrix() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
-    for (device, variant) in devices().iter().flat_map(|d| names(6, 6).map(move |v| (d, v))) {
+    // Variants take turns with the last test.
+    let names = || names(6, 6).enumerate().filter(|(v, _)| turn(v + 1, 2)).map(|(_, name)| name);
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let shape = Shape { batch: 3, m: 6, n: 6, k: 6, trans: [false, false], gap: Some(0) };
         let mut data = shape.random::<f32>(3);
         data.a[36 + 2 * 6 + 5] = nan;

@@ -1,7 +1,7 @@
 //! `Syrk` against the reference.
 
 use crate::nn::training::refusal;
-use crate::support::coverage::sample;
+use crate::support::coverage::{sample, turn};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
@@ -39,7 +39,8 @@ fn syrk_matches_reference_and_leaves_the_other_triangle() {
     const SHAPES: [[usize; 2]; 7] = [[70, 33], [5, 3], [1, 1], [64, 64], [33, 1], [128, 20], [17, 300]];
     for device in devices() {
         for (i, &shape) in sample(&SHAPES, 2).iter().enumerate() {
-            for way in [[false, false], [true, false], [false, true], [true, true]] {
+            let ways = [[false, false], [true, false], [false, true], [true, true]].into_iter().enumerate();
+            for (_, way) in ways.filter(|(w, _)| turn(w + w / 2 + i, 2)) {
                 check(device, shape, way, if i % 2 == 0 { [1.0, 0.0] } else { [-0.5, 2.0] });
             }
         }

@@ -1,7 +1,7 @@
 //! `Trsm` against the reference.
 
 use crate::nn::training::refusal;
-use crate::support::coverage::sample;
+use crate::support::coverage::{sample, turn};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
@@ -74,7 +74,7 @@ fn check(device: &Device, system: System, way: [bool; 4]) {
 fn trsm_matches_reference_for_every_triangle_and_shape() {
     for device in devices() {
         for &shape in sample(&SHAPES, 1) {
-            for way in ways() {
+            for (_, way) in ways().enumerate().filter(|(i, _)| turn(i + i / 2 + i / 4 + i / 8, 2)) {
                 let gap = if way[1] { 3 } else { 0 };
                 let alpha = if way[2] { -0.5 } else { 1.0 };
                 check(device, System { shape, gap, alpha }, way);

@@ -4,6 +4,7 @@ use super::common::Random;
 use super::common::network::exact::{Heads, add, attention, linear};
 use super::common::network::layers::{Linear, Storage};
 use super::program::{Example, Folder, path};
+use crate::support::coverage::turn;
 use crate::support::gpu;
 use parts::{cli, model, text, train, transformer, weights};
 use tilework::Activation;
@@ -91,9 +92,11 @@ fn decoder_matches_f64_and_itself_token_by_token() {
     let Some(gpu) = gpu() else { return };
     let (decoder, tokens) = (decoder(), b"Hello, tokens");
     let want = exact(&decoder, tokens);
-    for storage in Storage::ALL {
+    for (i, storage) in Storage::ALL.into_iter().enumerate() {
         let model = model::Model::new(gpu, &decoder, storage).unwrap();
-        for kv in KvType::ALL {
+        // In the default run each meets one.
+        let kinds = KvType::ALL.into_iter().enumerate().filter(|(j, _)| turn(i + j, 4));
+        for kv in kinds.map(|(_, kv)| kv) {
             let what = format!("{} weights, {} cache", storage.name(), kv.name());
             let whole = model.pass(tokens.len(), &model.cache(kv).unwrap()).unwrap();
             whole.run(gpu, tokens, 0).unwrap();

@@ -1,5 +1,6 @@
 //! Every variant of `Pool2d` against the reference.
 
+use crate::support::coverage::all;
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::ErrorKind;
@@ -70,10 +71,12 @@ fn pool_matches_reference_for_adjacent_windows() {
         check_random(device, [3, 5, 2, 4], [2, 2], |op| op.units(1));
         check_random(device, [1, 1, 7, 7], [2, 2], |op| op);
         check_random(device, [2, 3, 30, 44], [2, 2], |op| op.units(3));
-        check_random(device, [1, 3, 9, 6], [3, 2], |op| op);
         check_random(device, [1, 2, 1, 1], [1, 1], |op| op);
-        check_random(device, [1, 1, 1, 9], [1, 9], |op| op);
         check_random(device, [1, 3, 40, 30], [40, 30], |op| op);
+        if all() {
+            check_random(device, [1, 3, 9, 6], [3, 2], |op| op);
+            check_random(device, [1, 1, 1, 9], [1, 9], |op| op);
+        }
     }
 }
 

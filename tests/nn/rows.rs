@@ -1,13 +1,14 @@
 //! Shared by tests of ops over rows: shapes around the sizes of lanes and registers, rows of numbers, and tests that
 //! two ops have in common.
 
+use crate::support::coverage::turn;
 use crate::support::{Device, Random, Sample};
 
 /// Rows and their lengths, for every type on every device.
 pub(crate) const SHAPES: [(usize, usize); 5] = [(5, 3), (300, 4), (3, 130), (2, 1028), (2, 4099)];
 
 /// More of them, for f32 on the first device.
-pub(crate) const MORE: [(usize, usize); 12] = [
+const MORE: [(usize, usize); 12] = [
     (1, 1),
     (1000, 5),
     (7, 33),
@@ -21,6 +22,17 @@ pub(crate) const MORE: [(usize, usize); 12] = [
     (2000, 1),
     (1, 300_001),
 ];
+
+/// The further shapes, in the default run every third.
+pub(crate) fn more() -> impl Iterator<Item = (usize, usize)> {
+    MORE.into_iter().enumerate().filter(|(i, _)| turn(*i, 3)).map(|(_, shape)| shape)
+}
+
+/// Rows, their lengths and requested lanes, in the default run every other.
+pub(crate) fn lanes() -> impl Iterator<Item = (usize, usize, u32)> {
+    let all = [(5, 100, 32), (5, 99, 32), (3, 1000, 64), (3, 1000, 128), (9, 3, 1), (2, 1024, 256)];
+    all.into_iter().enumerate().filter(|(i, _)| turn(*i, 2)).map(|(_, shape)| shape)
+}
 
 /// Numbers between -4 and 4, with a different mean in each row.
 pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
@@ -41,7 +53,8 @@ pub(crate) fn refused(device: &Device, variant: &str, n: usize) -> bool {
 /// The tests of softmax and of its logarithm.
 macro_rules! softmax_tests {
     ($Op:ident, $reference:ident, $bound:ident) => {
-        use super::rows::{MORE, SHAPES, numbers, refused};
+        use super::rows::{SHAPES, lanes, more, numbers, refused};
+        use crate::support::coverage::turn;
         use crate::support::{Device, Sample, assert_close, devices, gpu, numbers as as_numbers};
         use half::f16;
         use tilework::ErrorKind;
@@ -70,7 +83,9 @@ macro_rules! softmax_tests {
             $Op: Op<T>,
         {
             let (want, bound) = (as_numbers(&$reference(n, x)), $bound(n, x));
-            for variant in names().filter(|v| !refused(device, v, n)) {
+            // In the default run a length meets every other variant.
+            let names = names().enumerate().filter(|(v, _)| turn(v + n, 2)).map(|(_, name)| name);
+            for variant in names.filter(|v| !refused(device, v, n)) {
                 let got = run(device, &$Op::new(rows, n).variant(variant), x);
                 let what = format!("{}: {} {variant} {rows} x {n}", device.label, T::DTYPE);
                 assert_close(&what, &as_numbers(&got), &want, &bound);
@@ -84,7 +99,7 @@ macro_rules! softmax_tests {
                     check(device, rows, n, &numbers::<f32>(rows, n));
                     check(device, rows, n, &numbers::<f16>(rows, n));
                 }
-                for (rows, n) in MORE.into_iter().filter(|_| device.main) {
+                for (rows, n) in more().filter(|_| device.main) {
                     check(device, rows, n, &numbers::<f32>(rows, n));
                 }
             }
@@ -93,9 +108,7 @@ macro_rules! softmax_tests {
         #[test]
         fn matches_reference_with_the_requested_lanes() {
             let Some(device) = devices().first() else { return };
-            for (rows, n, lanes) in
-                [(5, 100, 32), (5, 99, 32), (3, 1000, 64), (3, 1000, 128), (9, 3, 1), (2, 1024, 256)]
-            {
+            for (rows, n, lanes) in lanes() {
                 let x = numbers::<f32>(rows, n);
                 for variant in names() {
                     let got = run(device, &$Op::new(rows, n).lanes(lanes).variant(variant), &x);
@@ -186,7 +199,8 @@ pub(crate) use softmax_tests;
 /// The tests of a norm with scale and shift.
 macro_rules! norm_tests {
     ($Op:ident, $reference:ident, $bound:ident) => {
-        use super::rows::{MORE, SHAPES, numbers, refused};
+        use super::rows::{SHAPES, lanes, more, numbers, refused};
+        use crate::support::coverage::turn;
         use crate::support::{Device, Sample, assert_close, devices, gpu, numbers as as_numbers};
         use half::f16;
         use tilework::ErrorKind;
@@ -207,7 +221,9 @@ macro_rules! norm_tests {
             let (gamma, beta) = (numbers::<T>(1, n), numbers::<T>(2, n)[n..].to_vec());
             let (dx, dg, db) =
                 (gpu.upload(x).unwrap(), gpu.upload(&gamma).unwrap(), gpu.upload(&beta).unwrap());
-            for variant in names().filter(|v| !refused(device, v, n)) {
+            // In the default run a length meets every other variant.
+            let names = names().enumerate().filter(|(v, _)| turn(v + n, 2)).map(|(_, name)| name);
+            for variant in names.filter(|v| !refused(device, v, n)) {
                 let op = op.clone().variant(variant);
                 // Both if a workgroup has several rows, otherwise one.
                 let shifts = [None, Some(beta.as_slice())];
@@ -238,7 +254,7 @@ macro_rules! norm_tests {
                     check(device, &op, rows, n, &numbers::<f32>(rows, n));
                     check(device, &op.eps(0.5), rows, n, &numbers::<f16>(rows, n));
                 }
-                for (rows, n) in MORE.into_iter().filter(|_| device.main) {
+                for (rows, n) in more().filter(|_| device.main) {
                     check(device, &$Op::new(rows, n), rows, n, &numbers::<f32>(rows, n));
                 }
             }
@@ -247,9 +263,7 @@ macro_rules! norm_tests {
         #[test]
         fn matches_reference_with_the_requested_lanes() {
             let Some(device) = devices().first() else { return };
-            for (rows, n, lanes) in
-                [(5, 100, 32), (5, 99, 32), (3, 1000, 64), (3, 1000, 128), (9, 3, 1), (2, 1024, 256)]
-            {
+            for (rows, n, lanes) in lanes() {
                 check(device, &$Op::new(rows, n).lanes(lanes), rows, n, &numbers::<f32>(rows, n));
             }
         }

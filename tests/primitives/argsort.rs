@@ -48,7 +48,9 @@ fn orders_match_the_reference_in_every_type() {
             check(device, &random.any::<f32>(*n), n % 2 == 1);
         }
         let few: Vec<u32> = random.elements::<u32>(2500).iter().map(|x| x % 5).collect();
-        check(device, &few, true);
+        if all() {
+            check(device, &few, true);
+        }
         if device.main {
             if all() {
                 check(device, &random.elements::<i32>(1000), false);

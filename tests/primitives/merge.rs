@@ -1,6 +1,7 @@
 //! `Merge` against the reference.
 
 use crate::nn::training::refusal;
+use crate::support::coverage::all;
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::ErrorKind;
@@ -68,11 +69,14 @@ fn merges_match_the_reference_in_every_type() {
     }
     for device in devices() {
         of::<f32>(device, false);
-        of::<f32>(device, true);
         of::<i32>(device, true);
-        of::<u32>(device, false);
-        of::<f16>(device, false);
         of::<f16>(device, true);
+        // Types and directions compile other kernels.
+        if all() {
+            of::<f32>(device, true);
+            of::<u32>(device, false);
+            of::<f16>(device, false);
+        }
     }
 }
 

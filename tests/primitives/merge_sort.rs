@@ -1,6 +1,7 @@
 //! `MergeSort` against the references.
 
 use crate::nn::training::refusal;
+use crate::support::coverage::{all, sample};
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
@@ -72,9 +73,12 @@ fn keys_are_sorted_in_every_type_and_direction() {
     for device in devices() {
         of::<f32>(device, false);
         of::<i32>(device, true);
-        of::<u32>(device, false);
         of::<f16>(device, false);
-        of::<f16>(device, true);
+        // Types and directions compile other kernels.
+        if all() {
+            of::<u32>(device, false);
+            of::<f16>(device, true);
+        }
     }
 }
 
@@ -116,12 +120,13 @@ fn halves_are_sorted_by_the_users_comparison() {
 #[test]
 fn comparisons_that_are_no_order_give_a_permutation() {
     for device in devices() {
-        for body in [
+        let bodies = [
             "return true;",
-            "return a != b;",
             "return ((a * 2654435761u) ^ (b * 40503u)) % 3u == 0u;",
+            "return a != b;",
             "return (a - b) % 3u == 1u;",
-        ] {
+        ];
+        for body in sample(&bodies, 2) {
             let wgsl = format!("// no order\nfn less(a: T, b: T) -> bool {{ {body} }}");
             for n in [449, 1000, 9000] {
                 let keys: Vec<u32> = Random::new(9).any(n);

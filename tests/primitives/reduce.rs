@@ -55,15 +55,18 @@ where
     ArgMax: Reducer<T, Output: Number>,
 {
     let input: Vec<T> = Random::new(seed).elements(rows * n);
-    check(device, Sum, variant, rows, n, &input);
     let near_one = |x: &T| if T::DTYPE.is_float() { T::from_f64(1.0 + 0.01 * x.to_f64()) } else { *x };
-    check(device, Prod, variant, rows, n, &input.iter().map(near_one).collect::<Vec<_>>());
-    if n > 0 {
-        check(device, Min, variant, rows, n, &input);
-        check(device, Max, variant, rows, n, &input);
-        check(device, ArgMin, variant, rows, n, &input);
-        check(device, ArgMax, variant, rows, n, &input);
-    }
+    let checks: [&dyn Fn(); 6] = [
+        &|| check(device, Sum, variant, rows, n, &input),
+        &|| check(device, Prod, variant, rows, n, &input.iter().map(near_one).collect::<Vec<_>>()),
+        &|| check(device, Min, variant, rows, n, &input),
+        &|| check(device, ArgMax, variant, rows, n, &input),
+        &|| check(device, Max, variant, rows, n, &input),
+        &|| check(device, ArgMin, variant, rows, n, &input),
+    ];
+    // Each compiles kernels of its own. An empty row has no least element.
+    let some = checks.iter().take(if n > 0 { 6 } else { 2 }).enumerate();
+    some.filter(|(i, _)| turn(i + seed as usize, 3)).for_each(|(_, check)| check());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `SegmentedSort` against the reference.
 
 use crate::nn::training::refusal;
-use crate::support::coverage::sample;
+use crate::support::coverage::{all, sample};
 use crate::support::{Device, Random, Sample, devices, gpu};
 use tilework::ErrorKind;
 use tilework::prelude::*;
@@ -112,7 +112,10 @@ fn segments_at_the_ends_of_chunks_match_the_reference() {
                 .iter()
                 .map(|x| [i32::MIN, i32::MAX, 0][*x as usize % 3])
                 .collect();
-            check(device, &edges, &offsets(4001, lengths), i % 2 == 0);
+            // Each type compiles kernels of its own.
+            if all() {
+                check(device, &edges, &offsets(4001, lengths), i % 2 == 0);
+            }
         }
     }
 }

@@ -536,7 +536,7 @@ fn mapped_keys_sort_by_the_function() {
     let scramble = MapFn::custom("fn map(x: T) -> T { return (x * 2654435761u) >> 7u; }");
     for device in devices() {
         let gpu = &device.gpu;
-        for variant in variants() {
+        for (v, variant) in variants().enumerate() {
             if supported(RadixSort::new(9).variant(variant).plan::<u32>(gpu)).is_none() {
                 continue;
             }
@@ -573,6 +573,9 @@ fn mapped_keys_sort_by_the_function() {
             rec.submit().unwrap();
             same("in place", &x.read().unwrap(), &want.iter().map(|i| size[*i]).collect::<Vec<_>>());
             same("order", &order.read().unwrap(), &want.iter().map(|i| *i as u32).collect::<Vec<_>>());
+            if !turn(v, 2) {
+                continue;
+            }
             let sort = RadixSort::new(halves.len()).mapped(MapFn::Neg).variant(variant);
             let (x, out) = (gpu.upload(&halves).unwrap(), gpu.alloc::<half::f16>(halves.len()).unwrap());
             let mut rec = gpu.recorder();

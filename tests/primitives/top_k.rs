@@ -62,16 +62,20 @@ fn every_type_sorts_in_its_order() {
         for smallest in [false, true] {
             let mut random = Random::new(3);
             // Software drivers compile sorts slowly, for each type and direction.
-            if device.main || smallest {
+            let floats = if all() { device.main || smallest } else { !smallest };
+            if floats {
                 check_all(device, &random.any::<f32>(n), &[20, n / 3], smallest);
             }
             if device.main {
-                check_all(device, &[f32::extremes(), f32::extremes()].concat(), &[1, 7, 40, 90], smallest);
+                if floats {
+                    let extremes = [f32::extremes(), f32::extremes()].concat();
+                    check_all(device, &extremes, &[1, 7, 40, 90], smallest);
+                }
                 if all() || smallest {
                     check_all(device, &random.elements::<i32>(n), &[20, n / 3], smallest);
                     check_all(device, &[i32::extremes(), i32::extremes()].concat(), &[1, 7, 20], smallest);
                 }
-                if all() || !smallest {
+                if all() {
                     check_all(device, &random.elements::<u32>(n), &[20, n / 3], smallest);
                     check_all(device, &[u32::extremes(), u32::extremes()].concat(), &[1, 7, 20], smallest);
                 }
@@ -136,7 +140,7 @@ fn every_chunk_length_matches_reference() {
     let n = 70_003;
     let x: Vec<u32> = Random::new(5).elements(n);
     for device in devices() {
-        let chunks = sample(&[64, 512, 128, 4096], 2).iter().copied();
+        let chunks = sample(&[512, 64, 128, 4096], 1).iter().copied();
         for chunk in chunks.filter(|chunk| device.main || *chunk == 512) {
             for variant in ["filter", "subgroup"] {
                 let top = TopK::new(n, 17).variant(variant).chunk(chunk);

@@ -1,7 +1,7 @@
 //! Every variant of every op in the simulator, without findings.
 
 use crate::support::Random;
-use crate::support::coverage::{all, sample};
+use crate::support::coverage::{all, sample, turn};
 use half::f16;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -95,6 +95,10 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
         for op in tilework::operations().filter(|op| !op.solver) {
             for variant in (op.variants)().iter().filter(|v| v.requires.missing(&profile).is_none()) {
+                // In the default run a variant runs for the first profile that takes it.
+                if !all() && variants.contains(&(op.name, variant.name)) {
+                    continue;
+                }
                 for program in programs(op, variant.name, &profile, most, &mut seen) {
                     variants.insert((op.name, variant.name));
                     let what = format!("{} {} for {}", op.name, variant.name, profile.name);
@@ -191,7 +195,8 @@ fn reads_of_unwritten_scratch_are_found() {
     assert!(program.dispatches.len() > 1 && !program.scratch.is_empty());
     let run = |program: &Program| {
         let mut operands = vec![vec![1; 4 * n], vec![0; 4 * n]];
-        let options = Options { check_scratch: true, ..Options::default() };
+        // Old contents of zero: from any other, the first tile would look back over as many tiles as they say.
+        let options = Options { check_scratch: true, scratch_byte: 0, ..Options::default() };
         sim::run(program, &mut operands, &options).unwrap()
     };
     assert!(run(&program).is_clean());
@@ -235,12 +240,13 @@ fn results_do_not_depend_on_old_scratch_contents() {
 #[test]
 fn results_do_not_depend_on_schedule_or_subgroups() {
     let mut results = BTreeSet::new();
-    for subgroup_size in [4, 16, 64] {
+    for (i, subgroup_size) in [4, 16, 64].into_iter().enumerate() {
         let mut profile = DeviceProfile::h100();
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
         let sort = RadixSort::new(5000);
         let program = Op::<u32>::lower(&sort, &profile).unwrap();
-        for schedule in [Schedule::InOrder, Schedule::Reverse, Schedule::Random(3), Schedule::Stalled] {
+        let schedules = [Schedule::InOrder, Schedule::Reverse, Schedule::Random(3), Schedule::Stalled];
+        for (_, schedule) in schedules.into_iter().enumerate().filter(|(j, _)| turn(i + j, 3)) {
             let random = &mut Random::new(1);
             let mut operands = operands(&program, random);
             let options = Options { subgroup_size, schedule, ..Options::default() };
