@@ -67,7 +67,7 @@
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | the same for symmetric, triangular and band matrices; solve for a vector | [`Symv`], [`Trmv`], [`Gbmv`], [`Syr`], [`Syr2`]; [`Trsv`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
-//! | rotate two vectors, or swap them | [`Rot`], [`Rotg`]; [`Swap`] |
+//! | rotate two vectors, or swap them | [`Rot`], [`Rotg`], [`Rotmg`]; [`Swap`] |
 //! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
 //! | transpose; put axes in another order; copy with strides; pad; join | [`Transpose`], [`PermuteAxes`]; [`StridedCopy`]; [`PadAxes`]; [`Concatenate`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
@@ -271,7 +271,7 @@ pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2
 #[cfg(feature = "dense")]
 pub use dense::{
     Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
-    PadMode, PermuteAxes, Precision, Rot, Rotg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
+    PadMode, PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
     Transpose, Trmm, Trmv, Trsm, Trsv,
 };
 pub use element::{DType, Element};
@@ -372,8 +372,8 @@ pub mod prelude {
     #[cfg(feature = "dense")]
     pub use crate::{
         Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
-        PadMode, PermuteAxes, Precision, Rot, Rotg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
-        Transpose, Trmm, Trmv, Trsm, Trsv,
+        PadMode, PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k,
+        Syrk, Transpose, Trmm, Trmv, Trsm, Trsv,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{

@@ -65,6 +65,7 @@ mod dense {
     mod permute_axes;
     mod rot;
     mod rotg;
+    mod rotmg;
     mod strided_copy;
     mod swap;
     mod symm;

@@ -1,5 +1,5 @@
 //! Random shapes, contents and options of every op against the reference, between guard words, on checked and unchecked
-//! devices.
+//! devices. A quarter of the cases runs on blocks of one buffer for each type that begin at any element.
 //!
 //! `TILEWORK_CASES` is the number of cases per op (200 in the complete run, 13 in the default one), `TILEWORK_SEED` the
 //! seed (1). A failure is shrunk before it is reported; the report states both numbers, which reproduce it.
@@ -70,7 +70,7 @@ fn check(info: &'static Operation) -> Option<String> {
     let choices = proptest::array::uniform16(any::<u32>());
     let strategy = (0..specs, choices, any::<u64>().prop_flat_map(Just).no_shrink());
     let options = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let (ran, refused) = (Cell::new(0u32), Cell::new(0u32));
+    let [ran, refused, in_blocks, bound] = [(); 4].map(|()| Cell::new(0u32));
     let result = TestRunner::new_with_rng(config, rng).run(&strategy, |(spec, choices, contents)| {
         let options = options.wrapping_add(spec as u64);
         let case = case(&mut Draw::new(op, options, spec, Choices(choices), contents), info);
@@ -83,7 +83,19 @@ fn check(info: &'static Operation) -> Option<String> {
             }
             let fail = |why: String| TestCaseError::fail(format!("{}: {}: {why}", device.label, case.what));
             let checked = device.checks();
-            let Some(outcome) = case.run(&device.gpu, checked).map_err(fail)? else {
+            let blocks = if device.main && !checked && contents.is_multiple_of(4) {
+                let outcome = case.run_in_blocks(&device.gpu).map_err(fail)?;
+                let count = if outcome.is_some() { &in_blocks } else { &bound };
+                count.set(count.get() + 1);
+                outcome
+            } else {
+                None
+            };
+            let outcome = match blocks {
+                Some(outcome) => Some(outcome),
+                None => case.run(&device.gpu, checked).map_err(fail)?,
+            };
+            let Some(outcome) = outcome else {
                 refused.set(refused.get() + u32::from(device.main));
                 continue;
             };
@@ -101,8 +113,17 @@ fn check(info: &'static Operation) -> Option<String> {
         Ok(())
     });
     let by = format!("TILEWORK_SEED={seed} TILEWORK_CASES={cases}");
-    println!("{op}: {} cases ran and the device rejected {}, {by}", ran.get(), refused.get());
+    println!(
+        "{op}: {} cases ran, {} of them in blocks, and the device rejected {}, {by}",
+        ran.get(),
+        in_blocks.get(),
+        refused.get()
+    );
     match result {
+        // Some variants bind an operand where it lies.
+        Ok(()) if in_blocks.get() == 0 && bound.get() > 8 => {
+            Some(format!("{op}: no case ran in blocks, {by}"))
+        }
         Ok(()) if 8 * ran.get() >= refused.get() => None,
         Ok(()) => Some(format!("{op}: the device rejects nearly all cases, {by}")),
         Err(TestError::Abort(why)) => Some(format!("{op}: {why}, {by}")),

@@ -46,6 +46,17 @@ impl Args {
         self.parser.value()
     }
 
+    /// Rejects what follows the last key, which takes no value, if it is neither a key nor a file.
+    pub(crate) fn no_value(&mut self) -> Result<(), Error> {
+        let next = self.parser.try_raw_args().and_then(|args| args.peek().map(OsString::from));
+        let Some(next) = next else { return Ok(()) };
+        let text = next.to_string_lossy();
+        if text.starts_with('-') || std::path::Path::new(&next).exists() {
+            return Ok(());
+        }
+        Err(format!("{} takes no value, and there is no file {text}", self.last).into())
+    }
+
     /// Returns the value of the last key as a whole number in `range`.
     pub(crate) fn number<T>(&mut self, range: RangeInclusive<T>) -> Result<T, Error>
     where
@@ -92,6 +103,19 @@ mod tests {
         }
         // A value may look like a key, and nothing after two dashes is a key.
         assert_eq!(read("--key --key -- --key"), Ok(2));
+    }
+
+    #[test]
+    fn args_refuse_values_of_keys_that_take_none() {
+        let follow = |line: &str| {
+            let mut args = Args::new(Parser::from_iter(["program"].into_iter().chain(line.split(' '))), &[]);
+            args.next().unwrap();
+            args.no_value().map_err(|e| e.to_string())
+        };
+        for line in ["--flag --other", "--flag -o", "--flag Cargo.toml", "--flag"] {
+            assert_eq!(follow(line), Ok(()), "{line}");
+        }
+        assert_eq!(follow("--flag 2"), Err("--flag takes no value, and there is no file 2".to_owned()));
     }
 
     #[test]

@@ -30,7 +30,10 @@ pub(crate) fn take(settings: &mut Settings, name: &str, args: &mut Args) -> Resu
         return Err(refuse!("--{name} is given twice"));
     }
     match option.takes {
-        Takes::Nothing => settings.flag(name)?,
+        Takes::Nothing => {
+            args.no_value()?;
+            settings.flag(name)?;
+        }
         Takes::Array(_) => settings.with_array(name, npy::read(Path::new(&args.value()?))?)?,
         // A text too long for a command line.
         Takes::Text("FILE") => {

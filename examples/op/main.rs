@@ -105,8 +105,14 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
             Long("adapter") => once(&mut named, "adapter", parser.value()?)?,
             Long("repeat") => once(&mut repeat, "repeat", parser.value()?)?,
             Long("emit") => emit = Some(PathBuf::from(parser.value()?)),
-            Long("report") => report = true,
-            Long("checked") => checked = true,
+            Long("report") => {
+                report = true;
+                parser.no_value()?;
+            }
+            Long("checked") => {
+                checked = true;
+                parser.no_value()?;
+            }
             Long(name) => {
                 let name = name.to_owned();
                 let Some(settings) = &mut settings else {

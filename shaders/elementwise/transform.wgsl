@@ -1,6 +1,7 @@
 // output[i] = apply(i, a, b, c, d): a function of up to four operands, each of a type of its own. An operand has an
 // element for each of the output, or is a row (ROW_k), a column (COLUMN_k) or a single number (SCALAR_k). A thread
 // makes the elements of a word; a word that the output fills only in part keeps the rest.
+#import dispatch/extent
 #import element/halves
 #import element/is_nan
 #import elementwise/transform_functions as function
@@ -16,12 +17,14 @@ alias D = f32;
 alias R = f32;
 
 struct Params {
-    n: u32,
+    rows: u32,
     columns: u32,
     pad: vec2<u32>,
     given: array<vec4<f32>, 2>,
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#put extent(params.rows, 0u)
 
 fn param(k: u32) -> f32 { return params.given[(k / 4u) & 1u][k % 4u]; }
 fn columns() -> u32 { return params.columns; }
@@ -92,11 +95,12 @@ fn bits_of(x: R) -> u32 { return bitcast<u32>(x); }
 fn transform(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let word = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let first = word * PER_WORD;
-    if first >= params.n { return; }
+    let end = extent() * params.columns;
+    if first >= end { return; }
 #if OUT_F32 || OUT_I32 || OUT_U32
     output[word] = bits_of(element(first));
 #else
-    let count = min(PER_WORD, params.n - first);
+    let count = min(PER_WORD, end - first);
     let bits = 32u / PER_WORD;
     var made = 0u;
     if count < PER_WORD { made = output[word]; }

@@ -22,7 +22,8 @@ fn histogram_channels(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     for (var cell = lane; cell < cells; cell += WORKGROUP_SIZE) { atomicStore(&wg_counts[cell], 0u); }
     workgroupBarrier();
 #endif
-    for (var at = index * WORKGROUP_SIZE + lane; at < params.n; at += params.parts * WORKGROUP_SIZE) {
+    let n = extent();
+    for (var at = index * WORKGROUP_SIZE + lane; at < n; at += params.parts * WORKGROUP_SIZE) {
 #for c in ACTIVE
         let bin_{c} = bin_of(element(at * CHANNELS + {c}u));
         if bin_{c} != NOT_COUNTED {

@@ -15,7 +15,8 @@ struct Params { rows: u32, width: u32, firsts: u32, best: u32, apart: u32 }
 @group(0) @binding(2) var<storage, read> positions: array<u32>;
 @group(0) @binding(3) var<storage, read_write> output: array<u32>;
 
-#put extent(params.rows, 0u)
+// The length counts groups of `best` rows.
+#put extent(params.rows / params.best, 0u)
 
 #if BOTH
 @group(0) @binding(5) var<storage, read> second: array<u32>;
@@ -44,7 +45,7 @@ fn source(i: u32) -> u32 {
 fn select_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let word = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let first = word * PACK;
-    let end = extent() * params.width;
+    let end = extent() * params.best * params.width;
     if first >= end { return; }
 #if PACKED
     let count = min(PACK, end - first);

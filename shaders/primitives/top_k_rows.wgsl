@@ -4,6 +4,7 @@
 // the best elements of the threads. A step reads ITEMS places that lie evenly in the row, so that rising or falling
 // rows fill no slower than random ones. With OFFSETS rows lie between offsets, and `indices` are positions in the
 // input; behind a row of fewer than k elements are zeros at no position.
+#import dispatch/extent
 #import primitives/sort_key
 #import workgroup/index
 
@@ -20,6 +21,7 @@ struct Params {
     values_before: u32,
     indices_before: u32,
     steps: u32,   // ceil(n / (WORKGROUP_SIZE * ITEMS))
+    first: u32,   // rows before the part
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
@@ -28,6 +30,8 @@ struct Params {
 #if OFFSETS
 @group(0) @binding(4) var<storage, read> offsets: array<u32>;
 #endif
+
+#put extent(params.rows, params.first)
 
 // Number and position of each candidate.
 var<workgroup> wg_held: array<vec2<u32>, CAPACITY>;
@@ -136,7 +140,7 @@ fn keep_best(count: u32, lane: u32) -> vec2<u32> {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group);
-    if row >= params.rows { return; }
+    if row >= extent() { return; }
 #if OFFSETS
     let first = min(offsets[row], params.n);
     let n = max(min(offsets[row + 1u], params.n), first) - first;

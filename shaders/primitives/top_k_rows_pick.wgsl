@@ -1,5 +1,6 @@
 // Copies the first k of each row of sorted positions, and the elements that stand there. One thread copies one of each.
 // With OFFSETS rows lie between offsets; behind a row of fewer than k elements are zeros at no position.
+#import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -14,10 +15,12 @@ struct Params { n: u32, k: u32, count: u32 }
 @group(0) @binding(5) var<storage, read> offsets: array<u32>;
 #endif
 
+#put extent(params.count / params.k, 0u)
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_rows_pick(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at >= params.count { return; }
+    if at >= extent() * params.k { return; }
     let row = at / params.k;
 #if OFFSETS
     let begin = min(offsets[row], params.n);

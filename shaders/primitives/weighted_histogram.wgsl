@@ -1,5 +1,6 @@
 // The bin of each number as a key for a sort, or the number of bins if it is in none; then, of the sorted keys, where
 // each bin begins, and the last ends. A thread finds one, by bisection.
+#import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -12,6 +13,9 @@ struct Params {
     edges: u32, // bins that a number can fall into
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#put extent(params.n, 0u)
+
 #if OFFSETS
 @group(0) @binding(1) var<storage, read> sorted: array<u32>;
 @group(0) @binding(2) var<storage, read_write> offsets: array<u32>;
@@ -23,7 +27,7 @@ fn weighted_histogram_offsets(
     let bin = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if bin > params.bins { return; }
     var begin = 0u;
-    var end = params.n;
+    var end = extent();
     while begin < end {
         let middle = begin + (end - begin) / 2u;
         if sorted[middle] < bin { begin = middle + 1u; } else { end = middle; }
@@ -39,7 +43,7 @@ fn weighted_histogram_offsets(
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn weighted_histogram_keys(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at >= params.n { return; }
+    if at >= extent() { return; }
     // The key of a NaN lies beyond those of all numbers.
     let bits = input[at];
     let key = bits ^ (bitcast<u32>(bitcast<i32>(bits) >> 31u) | 0x80000000u);

@@ -4,9 +4,9 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
-    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params,
-    lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
+    Input, Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments,
+    kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -136,7 +136,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n, 2)"), Input::new("y", "(n, 2)")],
     outputs: &[("result", "(2)")],
     types: &[DType::F32],
-    options: &[Setting::flag("conj")],
+    options: &[Setting::flag("conj"), INCX, INCY],
     domains: &[("x", Domain::Finite), ("y", Domain::Finite)],
     make: Some(make),
     variants: Cdot::variants,

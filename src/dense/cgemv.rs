@@ -3,9 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Increments, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, INCX, INCY, Increments, Input,
+    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -228,6 +228,8 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("alpha-im", "0"),
         Setting::number("beta", "0"),
         Setting::number("beta-im", "0"),
+        INCX,
+        INCY,
     ],
     domains: &[("a", Domain::Finite), ("x", Domain::Finite), ("y", Domain::Finite)],
     make: Some(make),

@@ -7,8 +7,8 @@ use super::triangle::TRANS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, OpCall, Operation, Program, Role,
-    Setting, When, increments, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
+    Program, Role, Setting, When, increments, lowered_as, operands,
 };
 
 /// Multiplies a band matrix and a vector: `y = alpha op(A) x + beta y`.
@@ -125,7 +125,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("a", "(m, w)"), Input::new("x", "(n)"), Input::optional("y", "(m); (n) with trans")],
     outputs: &[("y", "(rows)")],
     types: &[DType::F32],
-    options: &[Setting::number("kl", "0"), Setting::number("n", ""), TRANS, ALPHA, BETA],
+    options: &[Setting::number("kl", "0"), Setting::number("n", ""), TRANS, ALPHA, BETA, INCX, INCY],
     domains: &[("a", Domain::Finite), ("x", Domain::Finite), ("y", Domain::Finite)],
     make: Some(make),
     variants: Gbmv::variants,

@@ -7,8 +7,8 @@ use super::product::options::{ALPHA, BETA, SCALARS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Increments, Input, OpCall, Operand, Operation, Program,
-    Requires, Role, Setting, Variant, When, by_type, choose, increments, operands,
+    Access, Asked, Comparison, Cost, DeviceProfile, INCX, INCY, Increments, Input, OpCall, Operand,
+    Operation, Program, Requires, Role, Setting, Variant, When, by_type, choose, increments, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -258,7 +258,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("y", "(m); (k) with trans")],
     types: &[DType::F32, DType::F16],
-    options: &[Setting::flag("trans"), ALPHA, BETA, SCALARS],
+    options: &[Setting::flag("trans"), ALPHA, BETA, SCALARS, INCX, INCY],
     make: Some(make),
     variants: Gemv::variants,
     samples,

@@ -3,9 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Increments, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, increments,
-    kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, INCX, INCY, Increments, Input,
+    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment,
+    increments, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -134,7 +134,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(m)"), Input::new("y", "(n)"), Input::optional("a", "(m, n)")],
     outputs: &[("a", "(m, n)")],
     types: &[DType::F32, DType::F16],
-    options: &[Setting::number("alpha", "1")],
+    options: &[Setting::number("alpha", "1"), INCX, INCY],
     make: Some(make),
     variants: Ger::variants,
     samples,

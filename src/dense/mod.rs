@@ -17,8 +17,8 @@
 //! [`Symv`], [`Trmv`], [`Gbmv`], [`Trsv`], [`Syr`] and [`Syr2`] take symmetric, triangular and band matrices and
 //! vectors, stored whole, as bands or as packed triangles.
 //!
-//! [`Rot`], [`Rotg`] and [`Swap`] are those of BLAS's level 1. [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take
-//! complex numbers, two `f32` each.
+//! [`Rot`], [`Rotg`], [`Rotmg`] and [`Swap`] are those of BLAS's level 1. [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`]
+//! take complex numbers, two `f32` each.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type. [`PermuteAxes`], [`StridedCopy`], [`PadAxes`] and [`Concatenate`] move arrays of several
@@ -43,6 +43,7 @@ mod product;
 mod rank_update;
 mod rot;
 mod rotg;
+mod rotmg;
 mod strided_copy;
 mod swap;
 mod symm;
@@ -83,6 +84,7 @@ pub(crate) use product::{
 pub use product::{ProductTile, ThreadTile};
 pub use rot::Rot;
 pub use rotg::Rotg;
+pub use rotmg::Rotmg;
 pub use strided_copy::StridedCopy;
 pub use swap::Swap;
 pub use symm::Symm;
@@ -124,6 +126,7 @@ pub const OPS: &[Operation] = &[
     symm::INFO,
     rot::INFO,
     rotg::INFO,
+    rotmg::INFO,
     swap::INFO,
     caxpy::INFO,
     cdot::INFO,

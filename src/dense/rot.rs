@@ -3,9 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
-    Kernel, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment,
-    increments, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
+    Input, Kernel, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type,
+    element_fragment, increments, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -27,11 +27,12 @@ use half::f16;
 /// ```
 ///
 /// [`modified`](Self::modified) is BLAS's `rotm`. [`with_rotation`](Self::with_rotation) reads c and s from the device,
-/// where [`Rotg`](crate::Rotg) writes them.
+/// where [`Rotg`](crate::Rotg) writes them, and [`with_param`](Self::with_param) the matrix of [`Rotmg`](crate::Rotmg).
 ///
 /// # Shapes
 /// `x` and `y` have `n` elements each; `n` may be 0. They must not overlap. [`incx`](Self::incx) and
-/// [`incy`](Self::incy) are BLAS's increments. The operand `rotation` has two elements of f32: c and s.
+/// [`incy`](Self::incy) are BLAS's increments. The operand `rotation` has two elements of f32, c and s, and
+/// `param` five.
 ///
 /// # Types
 /// f32 and f16.
@@ -57,9 +58,17 @@ use half::f16;
 pub struct Rot {
     n: usize,
     matrix: [f32; 4],
-    given: bool,
+    given: GivenRotation,
     increments: Increments,
     variant: String,
+}
+
+/// What the device gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivenRotation {
+    Nothing,
+    Rotation,
+    Param,
 }
 
 const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes a word of 32 bits of each vector")];
@@ -70,7 +79,7 @@ impl Rot {
     /// Rotates by the angle with the cosine `c` and the sine `s`.
     pub fn new(n: usize, c: f32, s: f32) -> Self {
         let increments = Increments::default();
-        Self { n, matrix: [c, s, -s, c], given: false, increments, variant: "auto".into() }
+        Self { n, matrix: [c, s, -s, c], given: GivenRotation::Nothing, increments, variant: "auto".into() }
     }
 
     /// Multiplies by a matrix instead, `x[i] = h11 x[i] + h12 y[i]`, `y[i] = h21 x[i] + h22 y[i]`, given as BLAS's
@@ -89,7 +98,14 @@ impl Rot {
     /// Reads c and s from an operand `rotation` of two f32, `plan.with_rotation(&rotation)`, instead of those given.
     #[must_use]
     pub fn with_rotation(mut self) -> Self {
-        self.given = true;
+        self.given = GivenRotation::Rotation;
+        self
+    }
+
+    /// Reads what [`modified`](Self::modified) takes from an operand `param` of five f32, `plan.with_param(&param)`.
+    #[must_use]
+    pub fn with_param(mut self) -> Self {
+        self.given = GivenRotation::Param;
         self
     }
 
@@ -110,13 +126,19 @@ impl Rot {
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
         program.operands = vec![operand("x", n, Access::ReadWrite), operand("y", n, Access::ReadWrite)];
-        let rotation = Operand { dtype: DType::F32, ..operand("rotation", 2, Access::Read) };
-        program.operands.extend(self.given.then_some(rotation));
+        let of_device = |name, len| Operand { dtype: DType::F32, ..operand(name, len, Access::Read) };
+        match self.given {
+            GivenRotation::Nothing => {}
+            GivenRotation::Rotation => program.operands.push(of_device("rotation", 2)),
+            GivenRotation::Param => program.operands.push(of_device("param", 5)),
+        }
         profile.check_bindings(name, &program.operands, "split the vectors")?;
         program.cost = Cost { flop: 6.0 * n as f64, bytes: (4 * n * dtype.size()) as f64 };
         // The identity is exact for NaN and infinities, too.
-        if n > 0 && (self.given || self.matrix != [1.0, 0.0, 0.0, 1.0]) {
-            let spec = Spec::new().slot("element", element_fragment(dtype)).flag("GIVEN", self.given);
+        if n > 0 && (self.given != GivenRotation::Nothing || self.matrix != [1.0, 0.0, 0.0, 1.0]) {
+            let spec = Spec::new().slot("element", element_fragment(dtype));
+            let spec = spec.flag("GIVEN", self.given == GivenRotation::Rotation);
+            let spec = spec.flag("PARAM", self.given == GivenRotation::Param);
             let kernel = program.kernel(Kernel::of_file("dense/rot", spec));
             let bindings = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands));
             let [h11, h12, h21, h22] = self.matrix;
@@ -133,6 +155,8 @@ operands! {
         fn record(x: T, y: T);
         /// Takes the cosine and the sine, two elements.
         optional with_rotation(rotation: f32);
+        /// Takes the flag and the matrix, five elements.
+        optional with_param(param: f32);
     }
 }
 
@@ -152,6 +176,9 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("s", "0.8"),
         PARAM,
         Setting::array("rotation", "(2)"),
+        Setting::array("device-param", "(5)"),
+        INCX,
+        INCY,
     ],
     domains: &[("x", Domain::Finite), ("y", Domain::Finite)],
     make: Some(make),
@@ -172,17 +199,22 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         None => Rot::new(n, settings.number("c")?, settings.number("s")?),
     };
     let rotation = asked.named_of("rotation", &[2], DType::F32)?;
-    if rotation.is_some() && settings.has(PARAM.name) {
-        return Err(err!(InvalidArgument, "rot: both --param and --rotation are given; give one of them"));
+    let param = asked.named_of("device-param", &[5], DType::F32)?;
+    if [rotation.is_some(), param.is_some(), settings.has(PARAM.name)].into_iter().filter(|on| *on).count()
+        > 1
+    {
+        return Err(err!(InvalidArgument, "rot: give only one of --param, --rotation and --device-param"));
     }
     let op = op.variant(asked.variant()).when(rotation.is_some(), Rot::with_rotation);
-    let operands =
-        [Role::Updated(x), Role::Updated(y)].into_iter().chain(rotation.map(Role::Given)).collect();
+    let op = op.when(param.is_some(), Rot::with_param);
+    let given = rotation.or(param).map(Role::Given);
+    let operands = [Role::Updated(x), Role::Updated(y)].into_iter().chain(given).collect();
     by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let of = |op: Rot, dtype| op.variant(variant).lower_as(dtype, profile);
     let given = Rot::new(9, 1.0, 0.0).with_rotation();
-    Ok(vec![of(Rot::new(1001, 0.6, 0.8), DType::F32)?, of(given, DType::F16)?])
+    let param = Rot::new(9, 1.0, 0.0).with_param();
+    Ok(vec![of(Rot::new(1001, 0.6, 0.8), DType::F32)?, of(given, DType::F16)?, of(param, DType::F32)?])
 }

@@ -3,8 +3,8 @@
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
-    Kernel, OpCall, Operand, Operation, Program, Role, Variant, by_type, increments, kernel_params,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
+    Input, Kernel, OpCall, Operand, Operation, Program, Role, Variant, by_type, increments, kernel_params,
     lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -107,6 +107,7 @@ pub(super) const INFO: Operation = Operation {
     outputs: &[("x", "(n)"), ("y", "(n)")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32],
     domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
+    options: &[INCX, INCY],
     make: Some(make),
     variants: Swap::variants,
     samples,

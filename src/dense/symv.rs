@@ -5,8 +5,8 @@ use super::product::options::{ALPHA, BETA};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, OpCall, Operation, Program, Role,
-    increments, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
+    Program, Role, increments, lowered_as, operands,
 };
 
 /// Multiplies a symmetric matrix, of which one triangle is stored, and a vector: `y = alpha A x + beta y`.
@@ -106,7 +106,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("a", HALF_SHAPE), Input::new("x", "(n)"), Input::optional("y", "(n)")],
     outputs: &[("y", "(n)")],
     types: &[DType::F32],
-    options: &[HALF[0], HALF[1], HALF[2], HALF[3], ALPHA, BETA],
+    options: &[HALF[0], HALF[1], HALF[2], HALF[3], ALPHA, BETA, INCX, INCY],
     domains: &[("a", Domain::Finite), ("x", Domain::Finite), ("y", Domain::Finite)],
     make: Some(make),
     variants: Symv::variants,

@@ -6,7 +6,7 @@ use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, Increments, Input,
     Kernel, OpCall, Operand, Operation, Program, Role, Setting, Variant, increments, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
@@ -131,7 +131,7 @@ operands! {
 
 lowered_as!(Syr: f32);
 
-pub(super) const OPTIONS: &[Setting] = &[LOWER, UPPER, PACKED, Setting::number("alpha", "1")];
+pub(super) const OPTIONS: [Setting; 4] = [LOWER, UPPER, PACKED, Setting::number("alpha", "1")];
 pub(super) const A: Input = Input::optional("a", "(n, n); (e) with packed");
 
 pub(super) const INFO: Operation = Operation {
@@ -140,7 +140,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), A],
     outputs: &[("a", "(n, n); (e) with packed")],
     types: &[DType::F32],
-    options: OPTIONS,
+    options: &[OPTIONS[0], OPTIONS[1], OPTIONS[2], OPTIONS[3], INCX],
     domains: &[("x", Domain::Finite), ("a", Domain::Finite)],
     make: Some(make),
     variants: Syr::variants,

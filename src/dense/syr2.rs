@@ -5,8 +5,8 @@ use super::syr::{A, OPTIONS, VARIANTS, asked_matrix, update};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, OpCall, Operation, Program, Role,
-    increments, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
+    Program, Role, increments, lowered_as, operands,
 };
 
 /// Adds the outer products of two vectors to a symmetric matrix of which one triangle is stored, in place:
@@ -94,7 +94,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)"), A],
     outputs: &[("a", "(n, n); (e) with packed")],
     types: &[DType::F32],
-    options: OPTIONS,
+    options: &[OPTIONS[0], OPTIONS[1], OPTIONS[2], OPTIONS[3], INCX, INCY],
     domains: &[("x", Domain::Finite), ("y", Domain::Finite), ("a", Domain::Finite)],
     make: Some(make),
     variants: Syr2::variants,

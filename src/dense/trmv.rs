@@ -5,8 +5,8 @@ use super::triangle::{TRANS, UNIT};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, OpCall, Operation, Program, Role,
-    increments, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
+    Program, Role, increments, lowered_as, operands,
 };
 
 /// Multiplies a triangular matrix and a vector: `y = op(A) x`.
@@ -92,7 +92,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("a", HALF_SHAPE), Input::new("x", "(n)")],
     outputs: &[("y", "(n)")],
     types: &[DType::F32],
-    options: &[HALF[0], HALF[1], HALF[2], HALF[3], TRANS, UNIT],
+    options: &[HALF[0], HALF[1], HALF[2], HALF[3], TRANS, UNIT, INCX, INCY],
     domains: &[("a", Domain::Finite), ("x", Domain::Finite)],
     make: Some(make),
     variants: Trmv::variants,

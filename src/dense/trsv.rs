@@ -5,7 +5,7 @@ use super::triangle::{TRANS, UNIT};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Increments, Input, Kernel,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, Increments, Input, Kernel,
     OpCall, Operation, Program, Role, Variant, increments, lowered_as, operands,
 };
 
@@ -139,7 +139,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("a", HALF_SHAPE), Input::new("x", "(n)")],
     outputs: &[("x", "(n)")],
     types: &[DType::F32],
-    options: &[HALF[0], HALF[1], HALF[2], HALF[3], TRANS, UNIT],
+    options: &[HALF[0], HALF[1], HALF[2], HALF[3], TRANS, UNIT, INCX],
     domains: &[("a", Domain::Finite), ("x", Domain::Finite)],
     make: Some(make),
     variants: Trsv::variants,

@@ -4,8 +4,8 @@ use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, LENGTH, OpCall, Operation,
-    Program, Role, counted, increments, limited, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, LENGTH, OpCall,
+    Operation, Program, Role, counted, increments, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -17,7 +17,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("y", "(n)")],
     types: &DTYPES,
-    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)"), LENGTH],
+    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)"), LENGTH, INCX, INCY],
     domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,

@@ -5,8 +5,8 @@ use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, Increments, Input, OpCall, Operation, Program,
-    Role, Setting, When, by_type, increments, kernel_params, lowered_as, operands,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, INCX, Increments, Input, OpCall, Operation,
+    Program, Role, Setting, When, by_type, increments, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -124,7 +124,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)")],
     outputs: &[("x", "(n)")],
     types: &DTYPES,
-    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)")],
+    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)"), INCX],
     domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Scal::variants,

@@ -4,8 +4,9 @@ use crate::array::{HostArray, HostData};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Grid, Input, Kernel, LENGTH,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, counted, kernel_params,
+    launch_for, limited, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -286,7 +287,8 @@ impl Broadcast {
 /// `output` has rows x columns elements; an operand as many, or as [`Broadcast`] says. Operands are `a`, `b`, `c` and
 /// `d`, in the order of [`input`](Self::input), and plans take them by `with_a` to `with_d`. There may be none: numbers
 /// that follow from their places, such as 0, 1, 2, ... Either extent may be 0. `output` must be another wgpu buffer
-/// than the operands, which may share one.
+/// than the operands, which may share one. With [`counted`](Self::counted) an operand `length` of one u32 holds the
+/// number of rows; a vector of such a length is a column, `[n, 1]`.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8 and i8 for each operand and the output. f16 is computed in f32 and rounded to nearest, ties
@@ -322,6 +324,7 @@ pub struct Transform {
     function: TransformFn,
     inputs: Vec<(DType, Broadcast)>,
     params: Vec<f32>,
+    counted: bool,
     variant: String,
 }
 
@@ -332,7 +335,7 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 /// Maximum of parameters.
 const MAX_PARAMS: usize = 8;
 
-kernel_params! { struct TransformParams { n: u32, columns: u32, pad: [u32; 2], given: [f32; 8] } }
+kernel_params! { struct TransformParams { rows: u32, columns: u32, pad: [u32; 2], given: [f32; 8] } }
 
 /// How kernels name a type, and the type in which they compute with it.
 fn form(dtype: DType) -> Result<(usize, &'static str)> {
@@ -368,7 +371,8 @@ const ALIASES: [&str; 4] = ["A", "B", "C", "D"];
 impl Transform {
     /// Makes an output of `[rows, columns]` elements.
     pub fn new(shape: [usize; 2], function: TransformFn) -> Self {
-        Self { shape, function, inputs: Vec::new(), params: Vec::new(), variant: "auto".into() }
+        let (inputs, params) = (Vec::new(), Vec::new());
+        Self { shape, function, inputs, params, counted: false, variant: "auto".into() }
     }
 
     /// Adds an operand of this type: `a`, then `b`, `c` and `d`.
@@ -385,6 +389,7 @@ impl Transform {
         self
     }
 
+    counted!(counted, "rows", "Here `n` is the number of rows; those behind it are not written.");
     crate::program::variants!(variant);
 
     /// The function, the extents of the output, and the parameters.
@@ -459,22 +464,32 @@ impl Transform {
             let len = broadcast.len(self.shape)?;
             program.operands.push(Operand { name: NAMES[i], dtype, len, access: Access::Read });
         }
+        let at = self.inputs.len();
+        let length = Operand { name: LENGTH.name, dtype: DType::U32, len: 1, access: Access::Read };
+        program.operands.extend(self.counted.then_some(length));
         let len = Broadcast::Each.len(self.shape)?;
         program.operands.push(Operand { name: "output", dtype, len, access: Access::Write });
         profile.check_bindings(INFO.name, &program.operands, "split the rows between calls")?;
         program.cost = Cost::of(len as f64, &program.operands);
-        let n = index_u32(INFO.name, "elements", len)?;
-        if n == 0 {
+        if index_u32(INFO.name, "elements", len)? == 0 {
             return Ok(program);
         }
         let mut given = [0.0; MAX_PARAMS];
         given[..self.params.len()].copy_from_slice(&self.params);
-        let params = TransformParams { n, columns: self.shape[1] as u32, pad: [0; 2], given };
-        let spec = spec.constant("OUTPUT_BINDING", 1 + self.inputs.len() as u32);
+        // Neither extent is 0 here, so both are at most `n`.
+        let [rows, columns] = self.shape.map(|extent| extent as u32);
+        let params = TransformParams { rows, columns, pad: [0; 2], given };
+        let spec = limited(spec, self.counted, 1 + at as u32);
+        let spec = spec.constant("OUTPUT_BINDING", program.operands.len() as u32);
         let kernel = program.kernel(Kernel::of_file("elementwise/transform", spec));
         let bindings = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
-        let words = (len * dtype.size()).div_ceil(4) as u64;
-        program.dispatch(kernel, &params, bindings, Grid::fold(words.div_ceil(256)));
+        let each = 256 * (4 / dtype.size());
+        program.dispatch(kernel, &params, bindings, Grid::fold(len.div_ceil(each) as u64));
+        if self.counted {
+            let length = Binding::operand(at, &program.operands);
+            let of = Covered { width: columns, ..Covered::new(0, rows, each as u32) };
+            launch_for(&mut program, length, &[(0, of)]);
+        }
         Ok(program)
     }
 }
@@ -482,14 +497,16 @@ impl Transform {
 operands! {
     impl[T: Element,] Transform, T {
         fn record(output: T);
-        /// TransformTakes the first operand.
+        /// Takes the first operand.
         optional with_a<S>(a: S);
-        /// TransformTakes the second operand.
+        /// Takes the second operand.
         optional with_b<S>(b: S);
-        /// TransformTakes the third operand.
+        /// Takes the third operand.
         optional with_c<S>(c: S);
-        /// TransformTakes the fourth operand.
+        /// Takes the fourth operand.
         optional with_d<S>(d: S);
+        /// Takes the number of rows from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -512,6 +529,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::word("to", || vec!["same", "f32", "f16", "i32", "u32", "u8", "i8"]),
         Setting::number("alpha", "1"),
         Setting::number("beta", "0"),
+        LENGTH,
     ],
     domains: &[("a", Domain::Finite), ("b", Domain::Finite), ("c", Domain::Finite), ("d", Domain::Finite)],
     make: Some(make),
@@ -556,7 +574,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
             Broadcast::of(array.shape(), shape).ok_or_else(|| no_broadcast(name, array, shape))?;
         op = op.input(array.dtype(), if *name == "a" { Broadcast::Each } else { broadcast });
     }
-    let operands = arrays.into_iter().map(Role::Given).chain([Role::Result(shape.to_vec())]).collect();
+    let (length, output) = asked.length(1, shape.to_vec())?;
+    op = op.when(length.is_some(), Transform::counted);
+    let operands = arrays.into_iter().map(Role::Given).chain(length).chain([output]).collect();
     by_type!(asked, to, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -590,5 +610,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     programs.push(types.fold(op, |op, (dtype, b)| op.input(dtype, b)).lower_as(DType::F32, profile)?);
     let iota = TransformFn::custom("fn apply(i: u32) -> R { return i / columns(); }");
     programs.push(of(&iota).lower_as(DType::U32, profile)?);
+    programs.push(of(&iota).counted().lower_as(DType::U8, profile)?);
     Ok(programs)
 }

@@ -21,7 +21,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one; `n` may be 0, which gives 0. They must be different wgpu buffers.
-/// [`incx`](Self::incx) is BLAS's increment.
+/// [`incx`](Self::incx) is BLAS's increment. With [`counted`](Self::counted) an operand `length` of one u32 holds the
+/// number of elements.
 ///
 /// # Types
 /// f32 and f16.
@@ -46,6 +47,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asum {
     n: usize,
+    counted: bool,
     increments: crate::program::Increments,
     variant: String,
 }

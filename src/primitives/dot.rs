@@ -4,8 +4,8 @@ use super::DTYPES;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Increments, Input, Kernel,
-    LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, INCX, INCY, Increments, Input,
+    Kernel, LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted,
     element_fragment, increments, kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -148,7 +148,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("result", "()")],
     types: &DTYPES,
-    options: &[LENGTH],
+    options: &[LENGTH, INCX, INCY],
     make: Some(make),
     variants: Dot::variants,
     samples,

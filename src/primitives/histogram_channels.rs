@@ -5,8 +5,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, choose, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
+    Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose, counted, limited,
+    lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -34,7 +35,8 @@ use half::f16;
 /// # Shapes
 /// `input` has n x channels elements, `counts` active x bins of u32, and is overwritten. There may be 1 to 16 channels,
 /// and up to 2^20 counts in all. `n` may be 0. The two must be different wgpu buffers. Rows with padding between them
-/// are a call each.
+/// are a call each. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of groups of
+/// channels, such as pixels.
 ///
 /// # Types and bins
 /// Those of [`Histogram`]: [`new`](Self::new) alone, [`range`](Self::range) or [`with_edges`](Self::with_edges), the
@@ -63,6 +65,7 @@ pub struct HistogramChannels {
     n: usize,
     channels: usize,
     active: usize,
+    counted: bool,
     variant: String,
 }
 
@@ -90,7 +93,7 @@ impl HistogramChannels {
     }
 
     fn of(bins: Histogram, n: usize, channels: usize) -> Self {
-        Self { bins, n, channels, active: channels, variant: "auto".into() }
+        Self { bins, n, channels, active: channels, counted: false, variant: "auto".into() }
     }
 
     /// Sets bins of equal width from `lo` to `hi`, both included: as [`Histogram::range`].
@@ -107,6 +110,7 @@ impl HistogramChannels {
         self
     }
 
+    counted!(counted, "groups of channels", "Groups behind it are ignored.");
     crate::program::variants!(variant);
 
     /// The bins of a channel.
@@ -153,14 +157,15 @@ impl HistogramChannels {
         }
         let mut program = Program::new(name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("input", dtype, elements(name, "input", &[n, channels])?, Access::Read),
-            operand("counts", DType::U32, counts, Access::Write),
-        ];
+        program.operands =
+            vec![operand("input", dtype, elements(name, "input", &[n, channels])?, Access::Read)];
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let last = program.operands.len();
+        program.operands.push(operand("counts", DType::U32, counts, Access::Write));
         profile.check_bindings(name, &program.operands, "count parts and add the counts")?;
         index_u32(name, "input", program.operands[0].len)?;
         program.cost = Cost::of((n * active) as f64, &program.operands);
-        let [input, output] = [0, 1].map(|i| Binding::operand(i, &program.operands));
+        let [input, output] = [0, last].map(|i| Binding::operand(i, &program.operands));
         program.append(fill(counts, [0; 2], profile)?, &[output.resource]);
         let Some(rule) = Rule::of(&self.bins, dtype).filter(|_| n > 0) else { return Ok(program) };
         // Enough to fill a card, and few counts to add up beside the elements.
@@ -179,9 +184,11 @@ impl HistogramChannels {
         let edges = rule.edges(&mut program);
         let spec = rule.spec(dtype).flag("PRIVATE", private);
         let spec = spec.constant("CHANNELS", channels as u32).constant("ACTIVE", active as u32);
+        let length = self.counted.then(|| Binding::operand(1, &program.operands));
+        let spec = limited(spec, self.counted, if edges.is_some() { 4 } else { 3 });
         let kernel = program.kernel(Kernel::of_file("primitives/histogram_channels", spec));
         let params = BinsParams::new(&rule, bins as u32, n as u32, workgroups as u32);
-        let bindings = [output, input].into_iter().chain(edges).collect();
+        let bindings = [output, input].into_iter().chain(edges).chain(length).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         Ok(program)
     }
@@ -190,6 +197,8 @@ impl HistogramChannels {
 operands! {
     impl[T: Element,] HistogramChannels, T {
         fn record(input: T, counts: u32);
+        /// Takes the number of groups of channels from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -207,6 +216,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
         ACTIVE,
+        LENGTH,
     ],
     domains: &[("input", Domain::Any), ("edges", Domain::Increasing)],
     make: Some(make),
@@ -223,14 +233,16 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n, channels]) = asked.array("input")?;
     let bins = binned(asked, &input)?;
     let active = asked.settings().maybe(ACTIVE.name)?.unwrap_or(channels);
-    let mut op = HistogramChannels::of(bins, n, channels).active(active);
+    let length = asked.length(1, vec![n])?.0;
+    let op = HistogramChannels::of(bins, n, channels).active(active);
+    let mut op = op.when(length.is_some(), HistogramChannels::counted);
     op.variant = asked.variant().to_owned();
     let (dtype, bins) = (input.dtype(), op.bins.bins());
     asked.set("bins", &[bins]);
     asked.set("A", &[active]);
     // A wrong number of channels is an error of the op, which needs no memory for the counts.
     let counts = elements(INFO.name, "counts", &[active, bins]).map(|_| Role::Result(vec![active, bins]))?;
-    let operands = vec![Role::Given(input), counts];
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([counts]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -239,6 +251,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         Op::<u8>::lower(&op(256), profile)?,
         Op::<f32>::lower(&op(100).range(-1.0, 1.0), profile)?,
+        Op::<u8>::lower(&op(256).counted(), profile)?,
+        Op::<f32>::lower(&op(100).range(-1.0, 1.0).counted(), profile)?,
         Op::<f16>::lower(&op(9).range(0.0, 1.0), profile)?,
         Op::<i32>::lower(&HistogramChannels::with_edges(99, 2, [0.5, 1.0, 10.0]).variant(variant), profile)?,
     ])

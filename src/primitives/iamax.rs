@@ -22,7 +22,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one u32. They must be different wgpu buffers.
-/// [`incx`](Self::incx) is BLAS's increment; positions count the numbers in its order.
+/// [`incx`](Self::incx) is BLAS's increment; positions count the numbers in its order. With
+/// [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Types
 /// f32 and f16.
@@ -48,6 +49,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Iamax {
     n: usize,
+    counted: bool,
     increments: crate::program::Increments,
     variant: String,
 }

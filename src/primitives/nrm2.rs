@@ -22,7 +22,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` has `n` elements, `result` one; `n` may be 0, which gives 0. They must be different wgpu buffers.
-/// [`incx`](Self::incx) is BLAS's increment.
+/// [`incx`](Self::incx) is BLAS's increment. With [`counted`](Self::counted) an operand `length` of one u32 holds the
+/// number of elements.
 ///
 /// # Types
 /// f32 and f16.
@@ -50,6 +51,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nrm2 {
     n: usize,
+    counted: bool,
     increments: crate::program::Increments,
     variant: String,
 }

@@ -1,14 +1,15 @@
 //! Quantiles.
 
-use super::NthElement;
+use super::{NthElement, RadixSort};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
+    Op, OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, choose, counted,
+    kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
+use crate::shape::index_u32;
 
 /// Finds quantiles: `output[j] = (1 - f) x[i] + f x[i + 1]` of the sorted input `x`, where `i + f = (n - 1) q[j]`, as
 /// `numpy.quantile` interpolates.
@@ -29,7 +30,8 @@ use crate::shader::Spec;
 ///
 /// # Shapes
 /// `input` has `n` elements of f32, at least 1, `output` one for each quantile, of which there are 1 to 64. They must
-/// be different wgpu buffers.
+/// be different wgpu buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of
+/// elements.
 ///
 /// # Precision and determinism
 /// The neighbours are exact, in the order of [`RadixSort`](crate::RadixSort): NaN comes last, and counts as the largest
@@ -37,51 +39,69 @@ use crate::shader::Spec;
 /// the same bits in every run.
 ///
 /// # Cost
-/// That of an [`NthElement`] for each element that is needed: one or two a quantile.
+/// `radix`: that of an [`NthElement`] for each element that is needed, one or two a quantile. `sort`: that of a
+/// [`RadixSort`] once, with 4 bytes of scratch an element beside its own.
 ///
 /// # Variants
-/// `radix`: as [`NthElement`].
+/// `radix` and `sort`; `auto` (the default) takes `sort` with a length from the device, and else `radix`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile
 ///   that is not from 0 to 1; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `radix` by name with a length from the device.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest buffer, for `sort` the largest binding.
 ///
 /// # Algorithm
-/// [`NthElement`], then `shaders/primitives/quantile.wgsl`.
+/// [`NthElement`], then `shaders/primitives/quantile.wgsl`; [`RadixSort`], then `quantile_sort.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantile {
     n: usize,
     quantiles: Vec<f64>,
+    counted: bool,
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable("radix", "finds the digits of each element by counts")];
+const VARIANTS: &[Variant] = &[
+    Variant::portable("radix", "finds the digits of each element by counts"),
+    Variant::portable("sort", "sorts once: for many quantiles, and for lengths on the device"),
+];
 
 /// Maximum of quantiles: each is a few dispatches.
 const MAX_QUANTILES: usize = 64;
 
 kernel_params! { struct QuantileParams { place: u32, share: f32 } }
+kernel_params! { struct QuantileSortParams { n: u32, quantiles: u32 } }
 
 impl Quantile {
     /// Finds these quantiles, from 0 to 1, of `n` elements.
     pub fn new(n: usize, quantiles: impl Into<Vec<f64>>) -> Self {
-        Self { n, quantiles: quantiles.into(), variant: "auto".into() }
+        Self { n, quantiles: quantiles.into(), counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "elements", "Elements behind it are ignored. Quantiles of no elements are NaN.");
     crate::program::variants!(variant);
 
-    /// For each quantile the rank of the element below it, and its distance from there.
-    pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, f32)> {
-        self.quantiles.iter().map(|q| {
-            let place = (self.n.saturating_sub(1)) as f64 * q;
+    /// For each quantile of `n` elements the rank of the element below it, and its distance from there.
+    pub(crate) fn ranks(&self, n: usize) -> impl Iterator<Item = (usize, f32)> {
+        self.quantiles.iter().map(move |q| {
+            let place = n.saturating_sub(1) as f64 * q;
             (place as usize, place.fract() as f32)
         })
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (name, n) = (INFO.name, self.n);
-        let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
+        let (variant, decision) = choose(name, &self.variant, VARIANTS, profile, || match self.counted {
+            true => ("sort", "the ranks lie on the device".into()),
+            false => ("radix", "reads the input a few times".into()),
+        })?;
+        let mut program = Program::new(name, decision);
+        if self.counted && variant.name == "radix" {
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `radix` takes no length from the device; use `sort`"
+            ));
+        }
         if n == 0 {
             return Err(err!(
                 InvalidArgument,
@@ -99,12 +119,19 @@ impl Quantile {
             return Err(err!(InvalidArgument, "{name}: the quantile {q:?}; it must be from 0 to 1"));
         }
         let operand = |name, len, access| Operand { name, dtype, len, access };
-        program.operands =
-            vec![operand("input", n, Access::Read), operand("output", self.quantiles.len(), Access::Write)];
+        program.operands = vec![operand("input", n, Access::Read)];
+        let length = Operand { dtype: DType::U32, ..operand("length", 1, Access::Read) };
+        program.operands.extend(self.counted.then_some(length));
+        program.operands.push(operand("output", self.quantiles.len(), Access::Write));
         profile.check_buffers(name, &program.operands, "count by a histogram in parts")?;
+        program.cost = Cost::of(3.0 * n as f64 * self.quantiles.len() as f64, &program.operands);
+        if variant.name == "sort" {
+            self.sort(&mut program, profile)?;
+            return Ok(program);
+        }
         let kernel = program.kernel(Kernel::of_file("primitives/quantile", Spec::new()));
         let [below, above] = [0, 1].map(|_| program.scratch(4));
-        for (j, (rank, share)) in self.ranks().enumerate() {
+        for (j, (rank, share)) in self.ranks(n).enumerate() {
             let neighbours = [(rank, below), (rank + 1, above)];
             for (rank, to) in neighbours.into_iter().take(if share > 0.0 { 2 } else { 1 }) {
                 let nth =
@@ -116,14 +143,46 @@ impl Quantile {
             let params = QuantileParams { place: j as u32, share };
             program.dispatch(kernel, &params, vec![below, second, output], Grid::fold(1));
         }
-        program.cost = Cost::of(3.0 * n as f64 * self.quantiles.len() as f64, &program.operands);
         Ok(program)
     }
+
+    /// Sorts the elements, and finds all quantiles in one dispatch.
+    fn sort(&self, program: &mut Program, profile: &DeviceProfile) -> Result<()> {
+        let name = INFO.name;
+        profile.check_bindings(name, &program.operands, "count by a histogram in parts")?;
+        let (n, quantiles) = (index_u32(name, "n", self.n)?, self.quantiles.len());
+        let sort = RadixSort::new(self.n).when(self.counted, RadixSort::counted);
+        let sort = Op::<f32>::lower(&sort, profile).map_err(|e| e.context(name))?;
+        let sorted = program.scratch(4 * u64::from(n));
+        let inputs = (0..program.operands.len() - 1).map(Resource::Operand);
+        program.append(sort, &inputs.chain([sorted.resource]).collect::<Vec<_>>());
+        let table: Vec<u32> = self.quantiles.iter().flat_map(|q| split(*q)).collect();
+        let table = program.constant(bytemuck::cast_slice(&table).to_vec());
+        let output = Binding::operand(program.operands.len() - 1, &program.operands);
+        let length = self.counted.then(|| Binding::operand(1, &program.operands));
+        let spec = limited(Spec::new(), self.counted, 4);
+        let kernel = program.kernel(Kernel::of_file("primitives/quantile_sort", spec));
+        let params = QuantileSortParams { n, quantiles: quantiles as u32 };
+        let bindings = [sorted, table, output].into_iter().chain(length).collect();
+        program.dispatch(kernel, &params, bindings, Grid::fold(1));
+        Ok(())
+    }
+}
+
+/// A quantile as the kernel of `sort` takes it: its 53 bits, the high ones first, by how many places they stand too far
+/// left, and the number in f32.
+fn split(q: f64) -> [u32; 4] {
+    let bits = q.abs().to_bits();
+    let exponent = (bits >> 52) as u32;
+    let mantissa = (bits & ((1 << 52) - 1)) | u64::from(exponent > 0) << 52;
+    [(mantissa >> 32) as u32, mantissa as u32, 1075 - exponent.max(1), (q as f32).to_bits()]
 }
 
 operands! {
     impl[T: Element,] Quantile, T {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -135,7 +194,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("output", "(k)")],
     types: &[DType::F32],
-    options: &[QUANTILES],
+    options: &[QUANTILES, LENGTH],
     domains: &[("input", Domain::Finite)],
     make: Some(make),
     variants: Quantile::variants,
@@ -157,10 +216,17 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let quantiles = text.split(',').map(|q| q.trim().parse::<f64>().map_err(wrong));
     let quantiles = quantiles.collect::<Result<Vec<_>>>()?;
     asked.set("k", &[quantiles.len()]);
-    let operands = vec![Role::Given(input), Role::Result(vec![quantiles.len()])];
-    Ok(OpCall::new::<f32>(Quantile::new(n, quantiles).variant(asked.variant()), operands))
+    let (length, output) = (asked.length(1, vec![n])?.0, Role::Result(vec![quantiles.len()]));
+    let op = Quantile::new(n, quantiles).when(length.is_some(), Quantile::counted).variant(asked.variant());
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    Ok(vec![Op::<f32>::lower(&Quantile::new(10_001, [0.0, 0.33]).variant(variant), profile)?])
+    let op = Quantile::new(10_001, [0.0, 0.33]).variant(variant);
+    let mut programs = vec![Op::<f32>::lower(&op, profile)?];
+    if variant != "radix" {
+        programs.push(Op::<f32>::lower(&op.counted(), profile)?);
+    }
+    Ok(programs)
 }

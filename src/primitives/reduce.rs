@@ -148,11 +148,11 @@ crate::program::lowers! {
 /// Reduces a vector by an operator that another op has.
 pub(super) fn reduced(
     operator: &Operator,
-    n: usize,
+    (n, counted): (usize, bool),
     dtype: DType,
     profile: &DeviceProfile,
 ) -> Result<Program> {
-    let desc = Reduce::new((), n).variant("coarsened");
+    let desc = Reduce { counted, ..Reduce::new((), n).variant("coarsened") };
     ReduceLowering::new(&desc, operator, dtype, profile)?.run()
 }
 

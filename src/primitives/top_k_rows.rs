@@ -9,9 +9,9 @@ use crate::element::{DType, Element};
 use crate::elementwise::{Broadcast, Transform, TransformFn};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, choose,
-    kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
+    LENGTH, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose, counted,
+    kernel_params, launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -38,7 +38,8 @@ use half::f16;
 /// # Shapes
 /// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of
 /// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
-/// [`with_payload`](TopKRows::with_payload) copies rows of another array along, one for each element.
+/// [`with_payload`](TopKRows::with_payload) copies rows of another array along, one for each element. With
+/// [`counted`](Self::counted) an operand `length` of one u32 holds the number of rows.
 ///
 /// [`segments`](TopKRows::segments) takes the best of the elements between offsets instead of those of rows.
 ///
@@ -56,7 +57,7 @@ use half::f16;
 /// leave a card idle: [`TopK`](crate::TopK) is faster for one of them. Rows made to put the best elements last in every
 /// eighth take a selection in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12
 /// bytes of scratch an element and those of [`RadixSort`](crate::RadixSort), segments by
-/// [`SegmentedSort`](crate::SegmentedSort).
+/// [`SegmentedSort`](crate::SegmentedSort). It sorts all rows, whatever the length on the device.
 ///
 /// # Variants
 /// `filter` and `sort`; `auto` (the default) takes `filter` where it can: it holds at least 2 k candidates in workgroup
@@ -65,7 +66,7 @@ use half::f16;
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): `filter` by name with a larger `k`, or with rows so long that the
-///   device would end its loops.
+///   device would end its loops; segments with a length from the device.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): a row above the largest binding, or for `sort` the input.
 ///
 /// # Algorithm
@@ -80,6 +81,7 @@ pub struct TopKRows {
     /// `n` elements in segments between offsets, as many as rows.
     segmented: bool,
     payload: Option<(DType, usize)>,
+    counted: bool,
     variant: String,
 }
 
@@ -101,6 +103,7 @@ const SELECTED: u32 = 512;
 kernel_params! {
     struct TopKRowsParams {
         n: u32, k: u32, rows: u32, before: u32, values_before: u32, indices_before: u32, steps: u32,
+        first: u32,
     }
 }
 kernel_params! { struct TopKRowsPickParams { n: u32, k: u32, count: u32 } }
@@ -164,7 +167,8 @@ impl RowFilter {
 impl TopKRows {
     /// Finds the `k` largest elements of each of `rows` rows of `n` elements.
     pub fn new([rows, n]: [usize; 2], k: usize) -> Self {
-        Self { rows, n, k, smallest: false, segmented: false, payload: None, variant: "auto".into() }
+        let (smallest, segmented, counted) = (false, false, false);
+        Self { rows, n, k, smallest, segmented, payload: None, counted, variant: "auto".into() }
     }
 
     /// Finds the `k` largest elements of each of `segments` segments of `n` elements. Plans take the `offsets`, one
@@ -205,6 +209,11 @@ impl TopKRows {
         self
     }
 
+    counted!(
+        counted,
+        "rows",
+        "Here `n` is the number of rows; results behind as many are not written. Segments do not take it."
+    );
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -222,6 +231,13 @@ impl TopKRows {
         let Self { rows, n, k, segmented, .. } = *self;
         if dtype == DType::F16 {
             return self.lower_halves(profile);
+        }
+        if segmented && self.counted {
+            return Err(err!(
+                Unsupported,
+                "top-k-rows: {rows} segments with a length from the device; it counts rows; give the segments behind the \
+                 last one its end as offsets"
+            ));
         }
         if segmented && k == 0 {
             return Err(err!(InvalidArgument, "top-k-rows: k is 0; it must be at least 1"));
@@ -243,6 +259,7 @@ impl TopKRows {
         if segmented {
             program.operands.push(operand("offsets", DType::U32, rows.saturating_add(1), Access::Read));
         }
+        program.operands.extend(self.counted.then(|| operand(LENGTH.name, DType::U32, 1, Access::Read)));
         program.operands.push(operand("values", dtype, best, Access::Write));
         program.operands.push(operand("indices", DType::U32, best, Access::Write));
         program.cost = Cost::of(all as f64, &program.operands);
@@ -267,10 +284,19 @@ impl TopKRows {
         Ok(program)
     }
 
-    /// The operands input, values and indices, and the offsets.
+    /// The operands input, values and indices, and the offsets or the length.
     fn bound(&self, program: &Program) -> ([Binding; 3], Option<Binding>) {
         let of = |i| Binding::operand(i, &program.operands);
-        if self.segmented { ([of(0), of(2), of(3)], Some(of(1))) } else { ([of(0), of(1), of(2)], None) }
+        if self.segmented || self.counted {
+            ([of(0), of(2), of(3)], Some(of(1)))
+        } else {
+            ([of(0), of(1), of(2)], None)
+        }
+    }
+
+    /// A kernel that reads the offsets or the length at this binding.
+    fn kernel(&self, file: &'static str, spec: Spec, at: u32) -> Kernel {
+        Kernel::of_file(file, limited(spec.flag("OFFSETS", self.segmented), self.counted, at))
     }
 
     /// Finds the best of f16 among the same numbers as f32, and copies the elements.
@@ -278,7 +304,7 @@ impl TopKRows {
         let top = self.lower_best(DType::F32, profile)?;
         let mut program = Program::new(INFO.name, top.decision.clone());
         program.operands = top.operands.clone();
-        let values = if self.segmented { 2 } else { 1 };
+        let values = program.operands.len() - 2;
         (program.operands[0].dtype, program.operands[values].dtype) = (DType::F16, DType::F16);
         profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
         program.cost = Cost::of(top.cost.flop, &program.operands);
@@ -287,22 +313,25 @@ impl TopKRows {
             return Ok(program);
         }
         let [widened, found] = [len, best].map(|len| program.scratch(4 * len.max(1) as u64).resource);
-        let ([input, values, indices], offsets) = self.bound(&program);
-        let convert = Transform::new([1, len], TransformFn::Convert).input(DType::F16, Broadcast::Each);
-        let convert = Op::<f32>::lower(&convert, profile).map_err(|e| e.context(INFO.name))?;
-        program.append(convert, &[input.resource, widened]);
-        let offsets = offsets.map(|offsets| offsets.resource);
+        let ([input, values, indices], extra) = self.bound(&program);
+        let length = extra.filter(|_| self.counted);
+        let rows = if self.segmented { [1, len] } else { [self.rows, self.n] };
+        let convert = Transform::new(rows, TransformFn::Convert).input(DType::F16, Broadcast::Each);
+        let convert = Op::<f32>::lower(&convert.when(self.counted, Transform::counted), profile)
+            .map_err(|e| e.context(INFO.name))?;
+        let ends = [input.resource].into_iter().chain(length.map(|l| l.resource)).chain([widened]);
+        program.append(convert, &ends.collect::<Vec<_>>());
+        let offsets = extra.map(|extra| extra.resource);
         let operands: Vec<_> =
             [widened].into_iter().chain(offsets).chain([found, indices.resource]).collect();
         program.append(top, &operands);
-        let spec = Spec::new().flag("OFFSETS", self.segmented);
-        let copy = program.kernel(Kernel::of_file("primitives/top_k_rows_halves", spec));
+        let copy = program.kernel(self.kernel("primitives/top_k_rows_halves", Spec::new(), 4));
         let count = index_u32(INFO.name, "rows x k", best)?;
         let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count };
         program.dispatch(
             copy,
             &params,
-            vec![input, indices, values],
+            [input, indices, values].into_iter().chain(length).collect(),
             Grid::fold(u64::from(count).div_ceil(512)),
         );
         Ok(program)
@@ -314,16 +343,16 @@ impl TopKRows {
             .constant("WORKGROUP_SIZE", filter.threads)
             .constant("ITEMS", filter.items)
             .flag("SELECT", filter.capacity >= SELECTED && !profile.quirks.slow_compiler)
-            .flag("OFFSETS", self.segmented)
             .constant("CAPACITY", filter.capacity);
-        let kernel = program.kernel(Kernel::of_file("primitives/top_k_rows", spec));
-        if let ([input, values, indices], Some(offsets)) = self.bound(program) {
+        let kernel = program.kernel(self.kernel("primitives/top_k_rows", spec, 4));
+        let ([input, values, indices], extra) = self.bound(program);
+        if let Some(offsets) = extra.filter(|_| self.segmented) {
             let (n, k, rows) = (n as u32, k as u32, self.rows as u32);
-            let params =
-                TopKRowsParams { n, k, rows, before: 0, values_before: 0, indices_before: 0, steps: 0 };
+            let params = TopKRowsParams { n, k, rows, ..bytemuck::Zeroable::zeroed() };
             program.dispatch(kernel, &params, vec![input, values, indices, offsets], Grid::fold(rows.into()));
             return;
         }
+        let mut covered = Vec::new();
         for part in profile.chunks(self.rows as u64, 4 * n) {
             let spans = [n, k, k].map(|row| part.span(4 * row));
             let [before, values_before, indices_before] = spans.map(|span| (span.before / 4) as u32);
@@ -335,9 +364,15 @@ impl TopKRows {
                 values_before,
                 indices_before,
                 steps: filter.steps(n) as u32,
+                first: part.first as u32,
             };
-            let bindings = spans.iter().enumerate().map(|(i, span)| span.of(Resource::Operand(i))).collect();
+            let ends = [input, values, indices].map(|binding| binding.resource);
+            let bindings = spans.iter().zip(ends).map(|(span, end)| span.of(end)).chain(extra).collect();
+            covered.push((program.dispatches.len(), Covered::new(params.first, params.rows, 1)));
             program.dispatch(kernel, &params, bindings, Grid::fold(part.count));
+        }
+        if let Some(length) = extra {
+            launch_for(program, length, &covered);
         }
     }
 
@@ -345,7 +380,7 @@ impl TopKRows {
     fn sort(&self, program: &mut Program, dtype: DType, profile: &DeviceProfile) -> Result<()> {
         let all = if self.segmented { self.n } else { self.rows * self.n };
         let count = index_u32(INFO.name, "rows x n", all)?;
-        let ([input, values, indices], offsets) = self.bound(program);
+        let ([input, values, indices], extra) = self.bound(program);
         let [places, keys, order] = [(); 3].map(|()| program.scratch(4 * u64::from(count.max(1))));
         let each = |items: u64| Grid::fold(items.div_ceil(256));
         if count > 0 {
@@ -353,7 +388,7 @@ impl TopKRows {
             let all = super::top_k::PlaceParams { first: 0, len: count };
             program.dispatch(write, &all, vec![places], each(count.into()));
         }
-        if let Some(offsets) = offsets {
+        if let Some(offsets) = extra.filter(|_| self.segmented) {
             let sort = SegmentedSort::new(self.n, self.rows).with_values();
             let sort = sort.when(!self.smallest, SegmentedSort::descending);
             let sorted = lowered(&sort, dtype, profile)?;
@@ -361,11 +396,10 @@ impl TopKRows {
         } else {
             self.sort_rows(program, dtype, [input, places, keys, order], count, profile)?;
         }
-        let spec = Spec::new().flag("OFFSETS", self.segmented);
-        let pick = program.kernel(Kernel::of_file("primitives/top_k_rows_pick", spec));
+        let pick = program.kernel(self.kernel("primitives/top_k_rows_pick", Spec::new(), 5));
         let best = (self.rows * self.k) as u32;
         let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count: best };
-        let bindings = [input, order, values, indices].into_iter().chain(offsets).collect();
+        let bindings = [input, order, values, indices].into_iter().chain(extra).collect();
         program.dispatch(pick, &params, bindings, each(best.into()));
         Ok(())
     }
@@ -409,6 +443,8 @@ operands! {
         fn record_segments(input: T, offsets: u32, values: T, indices: u32);
         /// Takes rows of which those of the best are copied.
         optional with_payload<P>(payload: P, payload_out: P);
+        /// Takes the number of rows from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -427,7 +463,12 @@ pub(super) const INFO: Operation = Operation {
         ("[payload]", "(rows, k); (s, k) with offsets"),
     ],
     types: &DTYPES,
-    options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::array("offsets", "u32 (s+1)")],
+    options: &[
+        Setting::number("k", ""),
+        Setting::flag("smallest"),
+        Setting::array("offsets", "u32 (s+1)"),
+        LENGTH,
+    ],
     domains: &[("input", Domain::Runs), ("offsets", Domain::Increasing), ("payload", Domain::Bits)],
     make: Some(make),
     variants: TopKRows::variants,
@@ -459,8 +500,10 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         }
     };
     let mut op = op.when(settings.has("smallest"), TopKRows::smallest).variant(asked.variant());
-    let (dtype, output) = (input.dtype(), Role::Result(best));
-    let mut operands: Vec<_> = [input].into_iter().chain(offsets).map(Role::Given).collect();
+    let (length, output) = asked.length(1, best)?;
+    op = op.when(length.is_some(), TopKRows::counted);
+    let dtype = input.dtype();
+    let mut operands: Vec<_> = [input].into_iter().chain(offsets).map(Role::Given).chain(length).collect();
     operands.extend([output.clone(), output.clone()]);
     op.payload = asked_payload(asked, &shape, output, &mut operands)?;
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
@@ -473,6 +516,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op(3, 1001, 200).smallest().lower_as(DType::I32, profile)?,
         op(2, 600, 500).lower_as(DType::U32, profile)?,
         op(2, 600, 50).lower_as(DType::F16, profile)?,
+        op(2, 600, 50).counted().lower_as(DType::F16, profile)?,
         op(2, 600, 50).with_payload(DType::U8, 3).lower_as(DType::I32, profile)?,
         TopKRows::segments(900, 90, 5).variant(variant).lower_as(DType::F16, profile)?,
         TopKRows::segments(900, 90, 5)

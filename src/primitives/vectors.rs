@@ -4,7 +4,7 @@ use super::operator::Operator;
 use super::reduce::reduced;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Example, Input, Operation, Program, Variant};
+use crate::program::{DeviceProfile, Example, INCX, Input, LENGTH, Operation, Program, Variant};
 
 pub(super) const VARIANTS: &[Variant] =
     &[Variant::portable("coarsened", "a bounded number of workgroups walks the vector by vec4; two passes")];
@@ -14,6 +14,7 @@ pub(super) const VECTOR: Operation = Operation {
     inputs: &[Input::new("x", "(n)")],
     outputs: &[("result", "()")],
     types: &[DType::F32, DType::F16],
+    options: &[LENGTH, INCX],
     variants: || VARIANTS,
     example: Example { shape: &[1000], options: &[] },
     ..Operation::UNDECLARED
@@ -23,7 +24,7 @@ pub(super) const VECTOR: Operation = Operation {
 pub(super) fn lower(
     name: &'static str,
     operator: &Operator,
-    n: usize,
+    (n, counted): (usize, bool),
     variant: &str,
     dtype: DType,
     profile: &DeviceProfile,
@@ -36,9 +37,10 @@ pub(super) fn lower(
             operator.name()
         ));
     }
-    let mut program = reduced(operator, n, dtype, profile).map_err(|e| e.context(name))?;
+    let mut program = reduced(operator, (n, counted), dtype, profile).map_err(|e| e.context(name))?;
     (program.op, program.decision) = (name, decision);
-    (program.operands[0].name, program.operands[1].name) = ("x", "result");
+    let last = program.operands.len() - 1;
+    (program.operands[0].name, program.operands[last].name) = ("x", "result");
     Ok(program)
 }
 
@@ -48,9 +50,15 @@ macro_rules! vector_reduction {
         impl $op {
             /// Takes a vector of `n` elements.
             pub fn new(n: usize) -> Self {
-                Self { n, increments: $crate::program::Increments::default(), variant: "auto".into() }
+                let increments = $crate::program::Increments::default();
+                Self { n, counted: false, increments, variant: "auto".into() }
             }
 
+            $crate::program::counted!(
+                counted,
+                "elements",
+                "Elements behind it are ignored. A position of no element is any number."
+            );
             $crate::program::increments!(incx x);
             $crate::program::variants!(choose variant);
             $crate::program::variants!(list $crate::primitives::vectors::VARIANTS);
@@ -62,7 +70,7 @@ macro_rules! vector_reduction {
             ) -> $crate::error::Result<$crate::program::Program> {
                 let operator = $crate::primitives::Operator::$operator;
                 let unit = || {
-                    let (n, variant) = (self.n, &self.variant);
+                    let (n, variant) = ((self.n, self.counted), &self.variant);
                     $crate::primitives::vectors::lower($name, &operator, n, variant, dtype, profile)
                 };
                 self.increments.lower($name, 1, profile, unit)
@@ -72,6 +80,8 @@ macro_rules! vector_reduction {
         $($crate::program::operands! {
             impl[] $op, $t {
                 fn record(x: $t, result: $out);
+                /// Takes the number of elements from the device.
+                optional with_length(length: u32);
             }
         })+
 
@@ -86,10 +96,12 @@ macro_rules! vector_reduction {
         };
 
         fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::OpCall> {
-            use $crate::program::Role;
+            use $crate::program::{Role, When};
             let (x, [n]) = asked.array("x")?;
-            let (op, dtype) = ($op::new(n).variant(asked.variant()), x.dtype());
-            let operands = vec![Role::Given(x), Role::Result(Vec::new())];
+            let length = asked.length(1, vec![n])?.0;
+            let op = $op::new(n).when(length.is_some(), $op::counted).variant(asked.variant());
+            let (dtype, result) = (x.dtype(), Role::Result(Vec::new()));
+            let operands = [Role::Given(x)].into_iter().chain(length).chain([result]).collect();
             $crate::program::by_type!(asked, dtype, [$($t),+], T => Ok($crate::program::OpCall::new::<T>(op, operands)))
         }
 
@@ -99,7 +111,9 @@ macro_rules! vector_reduction {
         ) -> $crate::error::Result<Vec<$crate::program::Program>> {
             let mut programs = Vec::new();
             for n in [1 << 20, 3] {
-                $(programs.push($crate::program::Op::<$t>::lower(&$op::new(n).variant(variant), profile)?);)+
+                let op = $op::new(n).variant(variant);
+                $(programs.push($crate::program::Op::<$t>::lower(&op, profile)?);)+
+                programs.push(op.counted().lower_as($crate::element::DType::F32, profile)?);
             }
             Ok(programs)
         }

@@ -6,9 +6,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, kernel_params,
-    lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
+    LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type,
+    counted, kernel_params, launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -33,7 +33,8 @@ use crate::shape::index_u32;
 ///
 /// # Shapes
 /// `input` (f32) and `weights` have `n` elements, `sums` has one for each bin, up to 2^20, and is overwritten. `n` may
-/// be 0. `sums` must be another wgpu buffer than the inputs.
+/// be 0. `sums` must be another wgpu buffer than the inputs. With [`counted`](Self::counted) an operand `length` of one
+/// u32 holds the number of elements.
 ///
 /// # Types
 /// Weights of f32, i32 and u32; sums of integers wrap. The bins are those of [`Histogram::range`] or
@@ -62,6 +63,7 @@ use crate::shape::index_u32;
 pub struct WeightedHistogram {
     bins: Histogram,
     n: usize,
+    counted: bool,
     variant: String,
 }
 
@@ -73,14 +75,15 @@ const VARIANTS: &[Variant] =
 impl WeightedHistogram {
     /// Adds up `n` weights by `bins` bins of equal width from `lo` to `hi`, both included.
     pub fn new(n: usize, bins: usize, lo: f64, hi: f64) -> Self {
-        Self { bins: Histogram::new(n, bins).range(lo, hi), n, variant: "auto".into() }
+        Self { bins: Histogram::new(n, bins).range(lo, hi), n, counted: false, variant: "auto".into() }
     }
 
     /// Adds up `n` weights by the bins between neighbouring `edges`.
     pub fn with_edges(n: usize, edges: impl Into<Vec<f64>>) -> Self {
-        Self { bins: Histogram::with_edges(n, edges), n, variant: "auto".into() }
+        Self { bins: Histogram::with_edges(n, edges), n, counted: false, variant: "auto".into() }
     }
 
+    counted!(counted, "elements", "Elements behind it are ignored.");
     crate::program::variants!(variant);
 
     /// The bins.
@@ -99,14 +102,16 @@ impl WeightedHistogram {
         program.operands = vec![
             operand("input", DType::F32, self.n, Access::Read),
             operand("weights", dtype, self.n, Access::Read),
-            operand("sums", dtype, bins, Access::Write),
         ];
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let sums = Resource::Operand(program.operands.len());
+        program.operands.push(operand("sums", dtype, bins, Access::Write));
         profile.check_bindings(name, &program.operands, "add up parts, then their sums")?;
         program.cost = Cost::of(self.n as f64, &program.operands);
         let n = index_u32(name, "n", self.n)?;
         let rule = Rule::of(&self.bins, DType::F32).filter(|_| n > 0);
         let Some(rule) = rule else {
-            program.append(fill(bins, [0; 2], profile)?, &[Resource::Operand(2)]);
+            program.append(fill(bins, [0; 2], profile)?, &[sums]);
             return Ok(program);
         };
         let params = WeightedBinsParams {
@@ -120,24 +125,33 @@ impl WeightedHistogram {
         let [keys, sorted, weights] = [0, 1, 2].map(|_| program.scratch(4 * u64::from(n)));
         let offsets = program.scratch(4 * (bins as u64 + 1));
         let kernel = |entry, spec| Kernel::library("primitives/weighted_histogram", entry, spec);
-        let find = program.kernel(kernel("weighted_histogram_keys", Spec::new()));
+        let length = self.counted.then(|| Binding::operand(2, &program.operands));
+        let limit = |spec, at| limited(spec, self.counted, at);
+        let find = program.kernel(kernel("weighted_histogram_keys", limit(Spec::new(), 4)));
         let input = Binding::operand(0, &program.operands);
         let grid = Grid::fold(u64::from(n).div_ceil(256));
-        program.dispatch(find, &params, vec![input, edges, keys], grid);
+        let bindings = [input, edges, keys].into_iter().chain(length).collect();
+        program.dispatch(find, &params, bindings, grid);
+        if let Some(length) = length {
+            launch_for(&mut program, length, &[(0, Covered::new(0, n, 256))]);
+        }
         // Elements that are in no bin come last.
         let sort = RadixSort::new(self.n).bits(0..usize::BITS - bins.leading_zeros()).with_values();
-        let order = [keys.resource, Resource::Operand(1), sorted.resource, weights.resource];
+        let sort = sort.when(self.counted, RadixSort::counted);
+        let order = [keys.resource, Resource::Operand(1)].into_iter().chain(length.map(|l| l.resource));
+        let order: Vec<_> = order.chain([sorted.resource, weights.resource]).collect();
         program.append(Op::<u32>::lower(&sort, profile)?, &order);
-        let begin = program.kernel(kernel("weighted_histogram_offsets", Spec::new().flag("OFFSETS", true)));
+        let begin =
+            program.kernel(kernel("weighted_histogram_offsets", limit(Spec::new().flag("OFFSETS", true), 3)));
         let grid = Grid::fold((bins as u64 + 1).div_ceil(256));
-        program.dispatch(begin, &params, vec![sorted, offsets], grid);
+        program.dispatch(begin, &params, [sorted, offsets].into_iter().chain(length).collect(), grid);
         let reduce = ReduceOffsets::new(Sum, self.n, bins);
         let reduce = match dtype {
             DType::F32 => Op::<f32>::lower(&reduce, profile)?,
             DType::I32 => Op::<i32>::lower(&reduce, profile)?,
             _ => Op::<u32>::lower(&reduce, profile)?,
         };
-        program.append(reduce, &[weights.resource, offsets.resource, Resource::Operand(2)]);
+        program.append(reduce, &[weights.resource, offsets.resource, sums]);
         Ok(program)
     }
 }
@@ -145,6 +159,8 @@ impl WeightedHistogram {
 operands! {
     impl[T: Element,] WeightedHistogram, T {
         fn record(input: f32, weights: T, sums: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -161,6 +177,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("lo", ""),
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
+        LENGTH,
     ],
     make: Some(make),
     variants: WeightedHistogram::variants,
@@ -178,8 +195,10 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (bins, variant) = (binned(asked, &input)?, asked.variant().to_owned());
     asked.set("bins", &[bins.bins()]);
     let (dtype, sums) = (weights.dtype(), Role::Result(vec![bins.bins()]));
-    let op = WeightedHistogram { bins, n, variant };
-    let operands = vec![Role::Given(input), Role::Given(weights), sums];
+    let length = asked.length(1, vec![n])?.0;
+    let op = WeightedHistogram { bins, n, counted: length.is_some(), variant };
+    let inputs = [Role::Given(input), Role::Given(weights)];
+    let operands = inputs.into_iter().chain(length).chain([sums]).collect();
     by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -188,6 +207,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         op(10_001, 64).lower_as(DType::F32, profile)?,
         op(300, 1000).lower_as(DType::U32, profile)?,
+        op(300, 9).counted().lower_as(DType::U32, profile)?,
         WeightedHistogram::with_edges(9, [0.0, 1.0, 10.0]).variant(variant).lower_as(DType::I32, profile)?,
     ])
 }

@@ -1,7 +1,8 @@
 //! Ops by name: arrays whose types are known only at run time, and options as words.
 
 use super::extents::Extents;
-use super::{DeviceProfile, LENGTH, Op, Operation, Program, lower};
+use super::vectors_apart::{self, UnitCall};
+use super::{DeviceProfile, Increments, LENGTH, Op, Operation, Program, lower};
 use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
@@ -56,12 +57,12 @@ pub trait Supply {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 pub struct Ask<'a> {
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     /// Inputs that are not taken yet, the last first.
-    inputs: Vec<HostArray>,
-    variant: &'a str,
-    supply: Option<&'a mut dyn Supply>,
-    matrix: Option<(Vec<HostArray>, &'a dyn Any)>,
+    pub(super) inputs: Vec<HostArray>,
+    pub(super) variant: &'a str,
+    pub(super) supply: Option<&'a mut dyn Supply>,
+    pub(super) matrix: Option<(Vec<HostArray>, &'a dyn Any)>,
 }
 
 impl<'a> Ask<'a> {
@@ -427,15 +428,17 @@ impl Role {
 }
 
 /// Lowers an op whose types are erased.
-type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
+pub(super) type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
 
 /// An op with its inputs and options, its types erased.
 pub struct OpCall {
-    lower: Box<Lower>,
-    descriptor: Rc<dyn Any>,
-    dtype: DType,
-    settings: Option<Settings>,
-    declared: Vec<Option<Vec<usize>>>,
+    pub(super) lower: Box<Lower>,
+    pub(super) descriptor: Rc<dyn Any>,
+    pub(super) dtype: DType,
+    pub(super) settings: Option<Settings>,
+    pub(super) declared: Vec<Option<Vec<usize>>>,
+    /// The request without increments that this one stands for, if it has any.
+    pub(crate) unit: Option<Rc<UnitCall>>,
     /// The role of each operand of the program, in order.
     pub operands: Vec<Role>,
 }
@@ -445,7 +448,15 @@ impl OpCall {
         let descriptor = Rc::new(op);
         let op = Rc::clone(&descriptor);
         let lower = Box::new(move |profile: &_| lower(&*op, profile));
-        Self { lower, descriptor, dtype: T::DTYPE, settings: None, declared: Vec::new(), operands }
+        Self {
+            lower,
+            descriptor,
+            dtype: T::DTYPE,
+            settings: None,
+            declared: Vec::new(),
+            unit: None,
+            operands,
+        }
     }
 
     /// Gives the operands at these places another type of the same size.
@@ -461,9 +472,9 @@ impl OpCall {
         self
     }
 
-    /// Returns the descriptor, if it is a `D`.
+    /// Returns the descriptor, if it is a `D`; none of a request with increments.
     pub fn descriptor<D: 'static>(&self) -> Option<&D> {
-        self.descriptor.downcast_ref()
+        self.descriptor.downcast_ref().filter(|_| self.unit.is_none())
     }
 
     /// Returns the element type of the plan.
@@ -521,6 +532,9 @@ impl Operation {
     /// - [`Shape`](crate::ErrorKind::Shape): an input of the wrong shape or type.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type that the op does not take.
     pub fn build(&'static self, ask: Ask<'_>) -> Result<OpCall> {
+        if let Some(increments) = Increments::asked(ask.settings)? {
+            return vectors_apart::build(self, ask, increments);
+        }
         let (given, op) = (ask.inputs.len(), self.name);
         let (max, min) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
         if given > max || given < min && ask.supply.is_none() {

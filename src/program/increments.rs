@@ -22,6 +22,19 @@ impl Default for Increments {
 kernel_params! { struct StridedVectorParams { n: u32, origin: u32, step: u32 } }
 
 impl Increments {
+    /// Rejects increments of 0.
+    pub(super) fn check(self, op: &str) -> Result<()> {
+        for (name, increment) in [("incx", self.x), ("incy", self.y)] {
+            if increment == 0 {
+                return Err(err!(
+                    InvalidArgument,
+                    "{op}: {name} is 0; an increment is the distance from one number to the next: give another"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Lowers an op whose vectors have these increments by `unit`, which lowers it with increments of 1. Vectors with
     /// others pass through scratch. A number of a vector is `width` elements.
     pub(crate) fn lower(
@@ -31,14 +44,7 @@ impl Increments {
         profile: &DeviceProfile,
         unit: impl FnOnce() -> Result<Program>,
     ) -> Result<Program> {
-        for (name, increment) in [("incx", self.x), ("incy", self.y)] {
-            if increment == 0 {
-                return Err(err!(
-                    InvalidArgument,
-                    "{op}: {name} is 0; an increment is the distance from one number to the next: give another"
-                ));
-            }
-        }
+        self.check(op)?;
         let unit = unit()?;
         if self == Self::default() {
             return Ok(unit);
@@ -46,7 +52,7 @@ impl Increments {
         let mut program = Program::new(unit.op, unit.decision.clone());
         (program.cost, program.operands) = (unit.cost, unit.operands.clone());
         for operand in &mut program.operands {
-            let step = self.of(operand).unsigned_abs();
+            let step = self.of(operand.name).unsigned_abs();
             if step > 1 && operand.len > 0 {
                 let len = (operand.len / width - 1).saturating_mul(step).saturating_add(1);
                 operand.len = len.saturating_mul(width);
@@ -62,7 +68,7 @@ impl Increments {
         }
         let (mut places, mut back) = (Vec::new(), Vec::new());
         for (i, operand) in unit.operands.iter().enumerate() {
-            let increment = self.of(operand);
+            let increment = self.of(operand.name);
             if increment == 1 || operand.len == 0 {
                 places.push(Resource::Operand(i));
                 continue;
@@ -85,8 +91,9 @@ impl Increments {
         Ok(program)
     }
 
-    fn of(self, operand: &Operand) -> isize {
-        match operand.name {
+    /// The increment of the operand of this name.
+    pub(super) fn of(self, name: &str) -> isize {
+        match name {
             "x" => self.x,
             "y" => self.y,
             _ => 1,

@@ -31,6 +31,7 @@ mod profile;
 pub(crate) mod rows;
 mod settings;
 mod variant;
+mod vectors_apart;
 mod when;
 mod written;
 
@@ -56,6 +57,7 @@ pub use profile::{
 pub use settings::{Input, Setting, Settings, Takes};
 pub(crate) use variant::{Bits, LENGTH, choose, choose_with, counted, deterministic, variants};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
+pub(crate) use vectors_apart::{INCX, INCY, spread, spread_bounds};
 pub use when::When;
 pub(crate) use written::{Use, Written, check_read};
 

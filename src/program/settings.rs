@@ -186,6 +186,13 @@ impl Settings {
         self.add(name, SettingValue::Array(value))
     }
 
+    /// Returns the options without those of these names.
+    pub(crate) fn without(&self, names: &[&str]) -> Self {
+        let mut rest = self.clone();
+        rest.given.retain(|(name, _)| !names.contains(name));
+        rest
+    }
+
     fn get(&self, name: &str) -> Option<&SettingValue> {
         self.given.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }

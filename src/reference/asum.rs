@@ -1,6 +1,6 @@
 //! The sum of magnitudes.
 
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use super::{Number, reduce_bound};
 use crate::element::Element;
 use crate::error::Result;
@@ -11,6 +11,7 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {
         let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
         Ok(vec![Wanted::rounded(T::DTYPE, &[], &[asum(x)], &[asum_bound(x)])?])
     })
 }

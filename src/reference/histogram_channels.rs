@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::histogram::histogram;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::judge::{Wanted, by_input, descriptor, front_of, input, output_shape, there};
 use crate::error::Result;
 use crate::primitives::HistogramChannels;
 use crate::program::OpCall;
@@ -11,7 +11,9 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<HistogramChannels>(call)?;
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&output_shape(call, 0), histogram_channels(op, input::<T>(call, 0)?)?)?])
+        let n = input::<T>(call, 0)?.len() / op.channels()[0];
+        let x = front_of::<T>(call, 0, there(call, n)?)?;
+        Ok(vec![Wanted::exact(&output_shape(call, 0), histogram_channels(op, x)?)?])
     })
 }
 

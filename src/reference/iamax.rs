@@ -1,7 +1,7 @@
 //! The position of the largest magnitude.
 
 use super::asum::magnitudes;
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use super::{Number, reduce};
 use crate::error::Result;
 use crate::primitives::Operator;
@@ -9,7 +9,14 @@ use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    by_input!(call, 0, [f32, f16], T => Ok(vec![Wanted::exact(&[], vec![iamax(input::<T>(call, 0)?)])?]))
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
+        let found = vec![iamax(x)];
+        // Of nothing, any number.
+        let bound = x.is_empty().then(|| vec![f64::INFINITY]);
+        Ok(vec![Wanted { bound, ..Wanted::exact(&[], found)? }])
+    })
 }
 
 /// Finds the first position of the largest magnitude, or of the first NaN; 0 for no elements.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::error::{ErrorKind, Result, err};
 #[cfg(feature = "primitives")]
 use crate::primitives::Operator;
-use crate::program::{DeviceProfile, OpCall, Operation, Settings};
+use crate::program::{DeviceProfile, OpCall, Operation, Settings, spread, spread_bounds};
 use half::f16;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -199,7 +199,7 @@ judges! {
         adjacent_difference reverse rotate
         merge set_union set_intersection set_difference unique_by_key is_sorted find merge_sort;
     "dense":
-        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger symv trmv trsv gbmv syr syr2 trsm trmm syrk syr2k symm rot rotg swap caxpy cdot cgemv cgemm;
+        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger symv trmv trsv gbmv syr syr2 trsm trmm syrk syr2k symm rot rotg rotmg swap caxpy cdot cgemv cgemm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":
@@ -236,8 +236,19 @@ pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
         return Err(err!(Unsupported, "reference: there is none for a function in WGSL, {}", option.name));
     }
     let file = op.name.replace('-', "_");
-    let judge = JUDGES.iter().find(|(name, _)| *name == file);
-    judge.map(|(_, judge)| judge(call)).transpose()
+    let Some((_, judge)) = JUDGES.iter().find(|(name, _)| *name == file) else { return Ok(None) };
+    let Some(unit) = &call.unit else { return judge(call).map(Some) };
+    let mut wanted = judge(&unit.call)?;
+    let outputs = call.operands.iter().zip(&unit.steps).filter(|(role, _)| role.is_output());
+    for (want, (role, step)) in wanted.iter_mut().zip(outputs).filter(|(_, (_, step))| **step != 1) {
+        let far = match role.input() {
+            Some(before) => before.clone(),
+            None => HostArray::zeros(want.array.shape(), want.array.dtype())?,
+        };
+        want.bound = want.bound.take().map(|bound| spread_bounds(&bound, &want.array, &far, *step));
+        want.array = spread(&want.array, far, *step)?;
+    }
+    Ok(Some(wanted))
 }
 
 /// Returns the shape of output `at`.

@@ -177,6 +177,7 @@ mod rot;
 mod rotate;
 #[cfg(feature = "dense")]
 mod rotg;
+mod rotmg;
 #[cfg(feature = "primitives")]
 mod run_length;
 #[cfg(feature = "nn")]
@@ -454,6 +455,7 @@ pub use rot::{rot, rot_bound};
 pub use rotate::rotate;
 #[cfg(feature = "dense")]
 pub use rotg::{rotg, rotg_bound};
+pub use rotmg::{rotmg, rotmg_bound};
 #[cfg(feature = "primitives")]
 pub use run_length::run_length;
 #[cfg(feature = "nn")]

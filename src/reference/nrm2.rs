@@ -1,7 +1,7 @@
 //! The Euclidean norm.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::OpCall;
@@ -10,6 +10,7 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {
         let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
         Ok(vec![Wanted::rounded(T::DTYPE, &[], &[nrm2(x)], &[nrm2_bound(x)])?])
     })
 }

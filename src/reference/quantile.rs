@@ -1,6 +1,6 @@
 //! Quantiles of sorted numbers.
 
-use super::judge::{Wanted, descriptor, input};
+use super::judge::{Wanted, descriptor, input, there};
 use super::number::LEAST_NORMAL;
 use super::sort_positions;
 use crate::element::DType;
@@ -10,18 +10,19 @@ use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<Quantile>(call)?, input(call, 0)?);
+    let x = &x[..there(call, x.len())?];
     let (want, bound) = (quantile(op, x), quantile_bound(op, x));
     Ok(vec![Wanted::rounded(DType::F32, &[want.len()], &want, &bound)?])
 }
 
-/// The neighbours of each quantile, and its distance from the first.
+/// The neighbours of each quantile, and its distance from the first; NaN of no elements.
 fn neighbours(op: &Quantile, x: &[f32]) -> Vec<[f64; 3]> {
     let sorted: Vec<f64> = sort_positions(x, false, 0..32).into_iter().map(|i| f64::from(x[i])).collect();
     let of = |(rank, share): (usize, f32)| {
-        let last = sorted.len() - 1;
-        [sorted[rank.min(last)], sorted[(rank + 1).min(last)], share.into()]
+        let at = |rank: usize| sorted.get(rank).or(sorted.last()).copied().unwrap_or(f64::NAN);
+        [at(rank), at(rank + 1), share.into()]
     };
-    op.ranks().map(of).collect()
+    op.ranks(x.len()).map(of).collect()
 }
 
 /// Returns the quantiles in `f64`, not rounded. NaN counts as the largest number.

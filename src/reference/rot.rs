@@ -1,7 +1,7 @@
 //! Rotations of pairs of elements.
 
 use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, settings};
+use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, settings};
 use crate::dense::Rot;
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -13,6 +13,9 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     if let Some(given) = settings(call)?.array("rotation") {
         let given = given.data().to_f64();
         matrix = [given[0], given[1], -given[1], given[0]];
+    }
+    if let Some(param) = named::<f32>(call, "device-param")?.and_then(|p| p.try_into().ok()) {
+        matrix = Rot::modified(0, param).matrix().map(f64::from);
     }
     by_input!(call, 0, [f32, f16], T => {
         let (x, y) = (input::<T>(call, 0)?, input::<T>(call, 1)?);

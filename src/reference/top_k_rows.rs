@@ -1,6 +1,6 @@
 //! The best of each row.
 
-use super::judge::{Wanted, by_input, input, named, option, output_shape, settings};
+use super::judge::{Wanted, by_input, front_of, input, named, option, output_shape, settings};
 use super::top_k;
 use super::top_k::payload;
 use crate::element::Element;
@@ -16,14 +16,14 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (mut wanted, places) = by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;
         let (values, indices) = match offsets {
-            None => top_k_rows(x, n, k, smallest),
+            None => top_k_rows(front_of(call, 0, shape[0])?, n, k, smallest),
             Some(offsets) => top_k_segments(x, offsets, k, smallest),
         };
         let in_row = |(at, i): (usize, &u32)| if offsets.is_some() { *i } else { (at / k * n) as u32 + i };
         let places: Vec<u32> = indices.iter().enumerate().map(in_row).collect();
         Ok((vec![Wanted::exact(&shape, values)?, Wanted::exact(&shape, indices)?], places))
     })?;
-    let given = 1 + usize::from(offsets.is_some());
+    let given = 1 + usize::from(offsets.is_some() || settings(call)?.has("length"));
     wanted.extend(
         (given..call.inputs().count())
             .map(|at| payload(call, at, &shape, &places))

@@ -1,6 +1,6 @@
 //! A function of several operands, element by element, in f64, which holds every element.
 
-use super::judge::{Wanted, descriptor, output_shape};
+use super::judge::{Wanted, descriptor, output_shape, there};
 use super::number::LEAST_NORMAL;
 use crate::element::DType;
 use crate::elementwise::{Broadcast, Transform, TransformFn};
@@ -10,7 +10,8 @@ use std::f64::consts::PI;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Transform>(call)?;
-    let (function, shape, params) = op.parts();
+    let (function, [rows, columns], params) = op.parts();
+    let shape = [there(call, rows)?, columns];
     let data: Vec<_> = call.inputs().map(|array| array.data().to_f64()).collect();
     let inputs = data.iter().zip(op.inputs());
     let inputs: Vec<_> = inputs.map(|(data, (dtype, broadcast))| (&data[..], *dtype, *broadcast)).collect();

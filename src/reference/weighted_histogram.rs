@@ -1,7 +1,7 @@
 //! Sums of weights by bin, element by element.
 
 use super::histogram::{bin_between, float_edges};
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
 use super::{Number, reduce, reduce_bound};
 use crate::error::{Result, err};
 use crate::primitives::{Edges, Operator, WeightedHistogram};
@@ -11,6 +11,8 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<WeightedHistogram>(call)?, input::<f32>(call, 0)?);
     by_input!(call, 1, [f32, i32, u32], T => {
         let weights = input::<T>(call, 1)?;
+        let n = there(call, x.len())?;
+        let (x, weights) = (&x[..n], &weights[..n]);
         let (want, bound) =
             (weighted_histogram(op, x, weights)?, weighted_histogram_bound(op, x, weights)?);
         Ok(vec![Wanted::rounded(<T as crate::Element>::DTYPE, &output_shape(call, 0), &want, &bound)?])

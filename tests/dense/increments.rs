@@ -1,11 +1,13 @@
 //! BLAS's increments: an op on vectors whose numbers lie apart does what it does on those side by side.
 
 use crate::nn::training::refusal;
+use crate::primitives::merge_sort::by_name;
+use crate::support::by_name::{Numbers, complaint, example_settings, programs, wanted};
 use crate::support::{Device, Random, Sample, devices, gpu, numbers};
 use half::f16;
 use tilework::gpu::RawSlice;
-use tilework::program::{DeviceProfile, Executor, Op};
-use tilework::{Buffer, ErrorKind, prelude::*};
+use tilework::program::{Ask, DeviceProfile, Executor, Op};
+use tilework::{Buffer, ErrorKind, HostArray, HostData, prelude::*};
 
 /// The contents of an operand, and where it lies.
 enum Held<T: tilework::Element> {
@@ -126,6 +128,64 @@ fn matrices_and_vectors_with_increments_match_those_without() {
             both!(device, 1, f16, Ger::new(m, n));
             both!(device, 2, f32, Cgemv::new(m, n).beta([1.0, 0.5]));
         }
+    }
+}
+
+#[test]
+fn increments_by_name_match_the_reference() {
+    for device in devices().iter().filter(|d| d.main) {
+        let mut found = 0;
+        for op in programs().filter(|op| op.option("incx").is_some()) {
+            found += 1;
+            for [x, y] in INCREMENTS {
+                let mut settings = example_settings(op);
+                settings.text("incx", x.to_string()).unwrap();
+                if op.option("incy").is_some() {
+                    settings.text("incy", y.to_string()).unwrap();
+                }
+                let mut numbers = Numbers::new(op, op.example.shape, op.types[0]);
+                let call = op.build(Ask::new(&settings).supplied_by(&mut numbers)).unwrap();
+                let want = wanted(op, &call).unwrap().unwrap();
+                let run = || {
+                    let ready = device.gpu.ready(call)?;
+                    let mut rec = device.gpu.recorder();
+                    ready.record(&mut rec)?;
+                    rec.submit()?;
+                    ready.results()
+                };
+                assert_eq!(complaint(&want, run()), None, "{}: {} {x} {y}", device.label, op.name);
+            }
+        }
+        assert!(found >= 19, "{found} ops with increments");
+    }
+}
+
+#[test]
+fn arrays_by_name_are_taken_in_steps() {
+    let Some(gpu) = gpu() else { return };
+    let array = |shape: &[usize], x: &[f32]| HostArray::new(shape, x.to_vec()).unwrap();
+    let (x, y) = (array(&[5], &[1.0, 9.0, 2.0, 9.0, 3.0]), array(&[3], &[10.0, 20.0, 30.0]));
+    let run = |op, keys: &[(&str, &str)], inputs: &[&HostArray]| {
+        by_name(gpu, op, keys, inputs.iter().map(|x| (*x).clone()).collect())
+    };
+    let steps = [("incx", "2"), ("incy", "-1")];
+    let sum = run("axpy", &steps, &[&x, &y]).unwrap().remove(0);
+    assert_eq!(sum.data(), &HostData::F32(vec![13.0, 22.0, 31.0]));
+    let swapped = run("swap", &steps, &[&x, &y]).unwrap();
+    assert_eq!(swapped[0].data(), &HostData::F32(vec![30.0, 9.0, 20.0, 9.0, 10.0]));
+    assert_eq!(swapped[1].data(), &HostData::F32(vec![3.0, 2.0, 1.0]));
+    // Between the numbers of a result that had no contents are zeros.
+    let a = array(&[2, 3], &[1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
+    let product = run("gemv", &[("incx", "2"), ("incy", "2")], &[&a, &x]).unwrap().remove(0);
+    assert_eq!((product.shape(), product.data()), (&[3][..], &HostData::F32(vec![1.0, 0.0, 5.0])));
+    for (keys, text) in [
+        (&[("incx", "0")][..], "incx is 0"),
+        (&[("incx", "3")], "(n - 1) * 3 + 1"),
+        (&[("incx", "2"), ("incy", "2")], "(2,)"),
+        (&[("incx", "1.5")], "--incx 1.5"),
+    ] {
+        let error = run("dot", keys, &[&x, &y]).unwrap_err().to_string();
+        assert!(error.contains("dot") && error.contains(text), "{error}");
     }
 }
 

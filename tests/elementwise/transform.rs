@@ -299,6 +299,40 @@ fn functions_of_the_caller_run() {
 }
 
 #[test]
+fn as_many_rows_as_the_device_says_are_written() {
+    fn of<T: Sample>(device: &Device, rows: usize)
+    where
+        Transform: Op<T>,
+    {
+        let gpu = &device.gpu;
+        let draw = |seed, n| Random::new(seed).elements::<i8>(n).into_iter().map(|x| i32::from(x) / 2);
+        let (x, by): (Vec<i32>, Vec<i32>) = (draw(2, 5 * rows).collect(), draw(3, rows).collect());
+        let sum = TransformFn::custom("fn apply(i: u32, a: A, b: B) -> R { return R(a + b); }");
+        let op = Transform::new([rows, 5], sum).input(DType::I32, Broadcast::Each);
+        let op = op.input(DType::I32, Broadcast::Column).counted();
+        let plan = op.plan::<T>(gpu).unwrap();
+        let (a, b) = (gpu.upload(&x).unwrap(), gpu.upload(&by).unwrap());
+        for length in [0, 1, rows / 3, rows, rows + 1, u32::MAX as usize] {
+            let there = gpu.upload(&[length as u32]).unwrap();
+            let output = gpu.upload(&vec![T::from_f64(7.0); 5 * rows]).unwrap();
+            let mut rec = gpu.recorder();
+            plan.with_a(&a).with_b(&b).with_length(&there).record(&mut rec, &output).unwrap();
+            rec.submit().unwrap();
+            let sum = |i: usize| T::from_f64(f64::from(x[i] + by[i / 5]));
+            let mut want: Vec<T> = (0..5 * rows.min(length)).map(sum).collect();
+            want.resize(5 * rows, T::from_f64(7.0));
+            let what = format!("{}: {length} of {rows} {}", device.label, T::DTYPE);
+            assert_eq!(numbers(&output.read().unwrap()), numbers(&want), "{what}");
+        }
+    }
+    for device in devices() {
+        of::<i8>(device, 301);
+        of::<f32>(device, 90);
+        of::<f16>(device, 1);
+    }
+}
+
+#[test]
 fn transform_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = |function: TransformFn, inputs: &[DType]| {

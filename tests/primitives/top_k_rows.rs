@@ -2,7 +2,7 @@
 
 use crate::nn::training::refusal;
 use crate::support::coverage::sample;
-use crate::support::{Device, Random, Sample, as_card, devices, gpu, supported};
+use crate::support::{Device, Random, Sample, as_card, devices, gpu, numbers, supported};
 use tilework::prelude::*;
 use tilework::program::{Op, Program};
 use tilework::reference::{top_k_rows, top_k_segments};
@@ -77,6 +77,48 @@ fn rows_in_any_order_match_the_reference() {
     for device in devices() {
         for k in [50, 128, 256] {
             check(device, TopKRows::new([5, n], k), &x, [n, k], k == 128);
+        }
+    }
+}
+
+#[test]
+fn as_many_rows_as_the_device_says_are_written() {
+    fn of<T: Sample>(device: &Device, [rows, n, k]: [usize; 3], variant: &str)
+    where
+        TopKRows: Op<T>,
+    {
+        let gpu = &device.gpu;
+        let x: Vec<T> = Random::new(6).elements(rows * n);
+        let moved: Vec<u8> = (0..2 * rows * n).map(|i| (i % 251) as u8).collect();
+        let op = TopKRows::new([rows, n], k).variant(variant).counted().with_payload(DType::U8, 2);
+        let Some(plan) = supported(op.plan::<T>(gpu)) else { return };
+        let (input, payload) = (gpu.upload(&x).unwrap(), gpu.upload(&moved).unwrap());
+        for length in [0, 1, rows / 2, rows, rows + 1, u32::MAX as usize] {
+            let there = gpu.upload(&[length as u32]).unwrap();
+            let values = gpu.upload(&vec![T::from_f64(7.0); rows * k]).unwrap();
+            let indices = gpu.upload(&vec![77u32; rows * k]).unwrap();
+            let out = gpu.upload(&vec![255u8; 2 * rows * k]).unwrap();
+            let mut rec = gpu.recorder();
+            let call = plan.with_length(&there).with_payload(&payload, &out);
+            call.record(&mut rec, &input, &values, &indices).unwrap();
+            rec.submit().unwrap();
+            let (mut want, mut places) = top_k_rows(&x[..rows.min(length) * n], n, k, false);
+            let row = |(at, i): (usize, &u32)| 2 * (at / k * n + *i as usize);
+            let mut bytes: Vec<u8> =
+                places.iter().enumerate().map(row).flat_map(|at| [moved[at], moved[at + 1]]).collect();
+            want.resize(rows * k, T::from_f64(7.0));
+            places.resize(rows * k, 77);
+            bytes.resize(2 * rows * k, 255);
+            let what = format!("{}: {variant} {length} of {rows} rows of {n} {}", device.label, T::DTYPE);
+            assert_eq!(indices.read().unwrap(), places, "{what}");
+            assert_eq!(numbers(&values.read().unwrap()), numbers(&want), "{what}");
+            assert_eq!(out.read().unwrap(), bytes, "{what}");
+        }
+    }
+    for device in devices() {
+        for variant in TopKRows::variants() {
+            of::<f32>(device, [9, 301, 5], variant.name);
+            of::<half::f16>(device, [5, 301, 7], variant.name);
         }
     }
 }

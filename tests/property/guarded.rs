@@ -3,10 +3,11 @@
 use crate::support::far;
 use half::f16;
 use std::fmt::Debug;
+use std::rc::Rc;
 use tilework::gpu::{Executable, RawSlice};
 use tilework::program::{Determinism, DeviceProfile, Op, OpCall, Program, Resource, Role};
 use tilework::reference::{Number, Wanted};
-use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable, Slice};
+use tilework::{Buffer, DType, Element, ErrorKind, Gpu, HostData, Plannable, Slice};
 
 /// The guard word around operands: a NaN that no kernel writes.
 const GUARD: u8 = 0xff;
@@ -248,12 +249,39 @@ impl Case {
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => return Ok(None),
             other => other.map_err(|e| format!("planning: {e}"))?,
         };
-        self.record(gpu, &executable, open).map_err(|e| format!("{e}"))?.judge(self, &executable).map(Some)
+        let guarded: tilework::Result<Vec<_>> =
+            self.operands.iter().map(|o| Ok(upload(gpu, &[o], 0)?.remove(0))).collect();
+        let held = guarded.and_then(|guarded| Self::record(gpu, &executable, &guarded, open));
+        held.map_err(|e| format!("{e}"))?.judge(self, &executable).map(Some)
     }
 
-    fn record(&self, gpu: &Gpu, executable: &Executable, open: bool) -> tilework::Result<Held> {
-        let guarded: Vec<_> =
-            self.operands.iter().map(|o| upload(gpu, o)).collect::<tilework::Result<_>>()?;
+    /// Runs the case on blocks of one buffer for each type, none of which begins where a binding may. `None` also if an
+    /// operand must be bound where it lies.
+    pub(super) fn run_in_blocks(&self, gpu: &Gpu) -> Result<Option<Outcome>, String> {
+        let executable = match (self.plan)(gpu, false) {
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => return Ok(None),
+            other => other.map_err(|e| format!("planning: {e}"))?,
+        };
+        let mut guarded: Vec<(usize, Box<dyn Guarded>)> = Vec::new();
+        for dtype in HostData::TYPES {
+            let (at, of): (Vec<_>, Vec<_>) =
+                self.operands.iter().enumerate().filter(|(_, o)| o.dtype == dtype).unzip();
+            guarded.extend(at.into_iter().zip(upload(gpu, &of, 1).map_err(|e| format!("blocks: {e}"))?));
+        }
+        guarded.sort_by_key(|(at, _)| *at);
+        let guarded: Vec<_> = guarded.into_iter().map(|(_, operand)| operand).collect();
+        match Self::record(gpu, &executable, &guarded, false) {
+            Err(e) if matches!(e.kind(), ErrorKind::Aliasing | ErrorKind::Buffer) => Ok(None),
+            held => held.map_err(|e| format!("blocks: {e}"))?.judge(self, &executable).map(Some),
+        }
+    }
+
+    fn record(
+        gpu: &Gpu,
+        executable: &Executable,
+        guarded: &[Box<dyn Guarded>],
+        open: bool,
+    ) -> tilework::Result<Held> {
         let slices: Vec<_> = guarded.iter().map(|g| g.slice(if open { BEHIND } else { 0 })).collect();
         let mut rec = gpu.recorder();
         executable.record(&mut rec, &slices)?;
@@ -372,37 +400,55 @@ trait Guarded {
     fn read(&self) -> tilework::Result<Vec<u8>>;
 }
 
+/// From a byte of a buffer on.
 struct On<T: Element> {
-    buffer: Buffer<T>,
-    len: usize,
+    buffer: Rc<Buffer<T>>,
+    start: usize,
+    bytes: usize,
 }
 
 impl<T: Element> Guarded for On<T> {
     fn slice(&self, behind: usize) -> RawSlice<'_> {
-        let start = FRONT / size_of::<T>();
-        let end = start + self.len + behind / size_of::<T>();
+        let [start, end] = [self.start, self.start + self.bytes + behind].map(|byte| byte / size_of::<T>());
         self.buffer.slice(start..end).map(|slice: Slice<'_, T>| slice.untyped()).unwrap()
     }
 
     fn read(&self) -> tilework::Result<Vec<u8>> {
-        Ok(bytes_of(&self.buffer.read()?))
+        let all = bytes_of(&self.buffer.read()?);
+        Ok(all[self.start - FRONT..self.start + self.bytes + BEHIND].to_vec())
     }
 }
 
-fn upload(gpu: &Gpu, operand: &Operand) -> tilework::Result<Box<dyn Guarded>> {
-    fn of<T: Element>(gpu: &Gpu, bytes: &[u8]) -> tilework::Result<Box<dyn Guarded>> {
-        let behind = (bytes.len() + BEHIND).next_multiple_of(4) - bytes.len();
-        let all = [&[GUARD; FRONT], bytes, &vec![GUARD; behind]].concat();
-        let buffer = gpu.upload(&elements_of::<T>(&all))?;
-        Ok(Box::new(On { buffer, len: bytes.len() / size_of::<T>() }))
+/// Uploads operands of one type to one buffer, `shift` elements and more behind a place where bindings may begin.
+fn upload(gpu: &Gpu, operands: &[&Operand], shift: usize) -> tilework::Result<Vec<Box<dyn Guarded>>> {
+    fn of<T: Element>(
+        gpu: &Gpu,
+        operands: &[&Operand],
+        shift: usize,
+    ) -> tilework::Result<Vec<Box<dyn Guarded>>> {
+        let (mut all, mut starts) = (Vec::new(), Vec::new());
+        for (i, operand) in operands.iter().enumerate() {
+            let place = (all.len() + FRONT).next_multiple_of(FRONT) + shift * (1 + i) * size_of::<T>();
+            all.resize(place, GUARD);
+            starts.push(place);
+            all.extend(&operand.bytes);
+            all.resize(all.len() + BEHIND, GUARD);
+        }
+        all.resize(all.len().next_multiple_of(4), GUARD);
+        let buffer = Rc::new(gpu.upload(&elements_of::<T>(&all))?);
+        let on = |(start, operand): (usize, &&Operand)| {
+            Box::new(On { buffer: Rc::clone(&buffer), start, bytes: operand.bytes.len() }) as Box<dyn Guarded>
+        };
+        Ok(starts.into_iter().zip(operands).map(on).collect())
     }
-    match operand.dtype {
-        DType::F32 => of::<f32>(gpu, &operand.bytes),
-        DType::F16 => of::<f16>(gpu, &operand.bytes),
-        DType::I32 => of::<i32>(gpu, &operand.bytes),
-        DType::U32 => of::<u32>(gpu, &operand.bytes),
-        DType::U8 => of::<u8>(gpu, &operand.bytes),
-        DType::I8 => of::<i8>(gpu, &operand.bytes),
+    let Some(first) = operands.first() else { return Ok(Vec::new()) };
+    match first.dtype {
+        DType::F32 => of::<f32>(gpu, operands, shift),
+        DType::F16 => of::<f16>(gpu, operands, shift),
+        DType::I32 => of::<i32>(gpu, operands, shift),
+        DType::U32 => of::<u32>(gpu, operands, shift),
+        DType::U8 => of::<u8>(gpu, operands, shift),
+        DType::I8 => of::<i8>(gpu, operands, shift),
         other => panic!("no op has operands of {other}"),
     }
 }

@@ -102,7 +102,7 @@ impl Supply for Inputs<'_> {
 
 /// Words, flags, numbers and small arrays, and the options that the example requires.
 fn settings(draw: &mut Draw, op: &'static Operation) -> Option<Settings> {
-    const NUMBERS: [&str; 8] = ["1", "3", "2", "5", "64", "0", "0.5", "-2.5"];
+    const NUMBERS: [&str; 9] = ["1", "3", "2", "5", "64", "0", "0.5", "-2.5", "-2"];
     let mut settings = Settings::new(op);
     for option in op.options {
         let wanted = op.example.options.iter().find(|(name, _)| *name == option.name);
