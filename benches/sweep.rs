@@ -5,13 +5,16 @@
 //! shape is the time of the automatic choice over the best time found.
 //!
 //! - `--shapes N` of each op, drawn from `--seed N`; `--seconds N` bounds all, `--most-ms N` one run of a way
-//! - `--json FILE` for the rows; `--all on` adds all times to them
+//! - `--types N` of each op at most
+//! - `--json FILE` for the rows, written after each; `--all on` adds all times to them
 //! - `--given FILE` measures the shapes of a list instead
 //! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
 //! - `--picture FILE.svg`: regret over size
 //! - `--cuda on` sweeps products and attention of f16 by CUDA
 //! - `--check N` measures nothing: of each op N shapes without elements, of one, one beyond a tile, or at the end of
 //!   the largest binding, by every variant in turn, compared with the reference
+//! - `--plans FILE` measures nothing and needs no device: the plans of the shapes on profiles of cards, to compare two
+//!   versions of the policies
 //! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
 //!   of eight, so that few kernels are compiled
 
@@ -26,6 +29,8 @@ mod checked;
 mod on_cuda;
 #[path = "sweep/picture.rs"]
 mod picture;
+#[path = "sweep/plans.rs"]
+mod plans;
 #[path = "sweep/shapes.rs"]
 mod shapes;
 mod support;
@@ -43,6 +48,7 @@ use tilework::program::DeviceProfile;
 struct Options {
     ops: Vec<String>,
     shapes: usize,
+    types: usize,
     seed: u64,
     seconds: f64,
     most_seconds: f64,
@@ -56,6 +62,7 @@ struct Options {
     plain: bool,
     cuda: bool,
     check: usize,
+    plans: Option<String>,
 }
 
 impl Options {
@@ -63,6 +70,7 @@ impl Options {
         let mut options = Self {
             ops: Vec::new(),
             shapes: 20,
+            types: usize::MAX,
             seed: 1,
             seconds: 300.0,
             most_seconds: 0.1,
@@ -76,6 +84,7 @@ impl Options {
             plain: false,
             cuda: false,
             check: 0,
+            plans: None,
         };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
@@ -90,6 +99,7 @@ impl Options {
             let number = || value.parse::<f64>().map_err(|e| format!("{arg} {value}: {e}"));
             match arg.as_str() {
                 "--shapes" => options.shapes = number()? as usize,
+                "--types" => options.types = number()? as usize,
                 "--seed" => options.seed = number()? as u64,
                 "--seconds" => options.seconds = number()?,
                 "--most-ms" => options.most_seconds = number()? * 1e-3,
@@ -102,6 +112,7 @@ impl Options {
                 "--cuda" => options.cuda = value != "off",
                 "--plain" => options.plain = value != "off",
                 "--check" => options.check = number()? as usize,
+                "--plans" => options.plans = Some(value),
                 "--merge" => options.merge = Some(value),
                 _ => return Err(format!("unknown option {arg}")),
             }
@@ -122,6 +133,10 @@ fn main() -> Result<()> {
             std::process::exit(2);
         }
     };
+    if let Some(path) = &options.plans {
+        write(path, &plans::of_cards(&options));
+        return Ok(());
+    }
     let rows = match &options.merge {
         Some(path) => merged(&read(options.json.as_deref().unwrap_or(path)), &read(path)),
         #[cfg(feature = "cuda")]
@@ -144,13 +159,12 @@ fn main() -> Result<()> {
         }
     };
     print!("{}", summary(&rows));
-    let text = |value: &[Value]| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
     if let Some(path) = &options.json {
-        write(path, &text(&rows));
+        write(path, &lines(&rows));
     }
     if let Some(path) = &options.list {
         let asked: Vec<_> = rows.iter().map(|row| row["shape"].clone()).collect();
-        write(path, &text(&asked));
+        write(path, &lines(&asked));
     }
     if let Some(path) = &options.picture {
         picture::save(path, &rows).unwrap_or_else(|e| println!("{path}: {e}"));
@@ -167,8 +181,24 @@ fn read(path: &str) -> Vec<Value> {
     })
 }
 
+fn lines(values: &[Value]) -> String {
+    serde_json::to_string_pretty(values).unwrap_or_default() + "\n"
+}
+
 fn write(path: &str, text: &str) {
     std::fs::write(path, text).unwrap_or_else(|e| println!("{path}: {e}"));
+}
+
+/// All ops and types with a choice of variants on this device.
+fn kinds(profile: &DeviceProfile, options: &Options) -> Vec<Kind> {
+    let unlisted = catalogue::kinds(profile, shapes::KINDS);
+    let mut kinds: Vec<Kind> = Vec::new();
+    for kind in shapes::KINDS.iter().copied().chain(unlisted) {
+        if kinds.iter().filter(|known| known.op == kind.op).count() < options.types {
+            kinds.push(kind);
+        }
+    }
+    kinds
 }
 
 /// Shapes of all ops in turn, so that the time that is left cuts all alike; or those of a list.
@@ -195,9 +225,7 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
     let profile = gpu.profile().clone();
     let (start, limit) = (Instant::now(), Duration::from_secs_f64(options.seconds));
     let mut rows = Vec::new();
-    let unlisted = catalogue::kinds(&profile, shapes::KINDS);
-    let kinds: Vec<_> = shapes::KINDS.iter().copied().chain(unlisted).collect();
-    for (kind, drawn) in drawn(&profile, options, &kinds) {
+    for (kind, drawn) in drawn(&profile, options, &kinds(&profile, options)) {
         if start.elapsed() > limit || kind.dtype == "f16" && !profile.features.f16 {
             continue;
         }
@@ -211,6 +239,9 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
                     [&profile.id(), &profile.name, &profile.driver],
                     options.all,
                 ));
+                if let Some(path) = &options.json {
+                    write(path, &lines(&rows));
+                }
             }
             Ok(_) => {}
             Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),

@@ -79,6 +79,8 @@ pub(crate) fn measure(
         executable.record(rec, &raw[*at])
     };
     let median = |i: usize| Ok::<_, tilework::Error>(gpu.measure(RUNS, |rec| record(rec, i))?.median());
+    // Software drivers compile a kernel when it runs first.
+    gpu.profile_work(|rec| (0..ready.len()).try_for_each(|i| record(rec, i)))?;
     let auto = median(0)?;
     // Rough times: all ways one after the other in one submission, behind work that keeps the clocks up. The kernels'
     // own times, since timestamps between them take longer than the gaps of a run.

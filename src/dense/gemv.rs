@@ -96,6 +96,11 @@ const VARIANTS: &[Variant] = &[
 /// 2048 x 2048 and 262144 x 16 on Mesa 22.3 and SwiftShader; 16 x 262144 takes three to five times as long.
 const LONG_COLUMN: usize = 256;
 
+/// With fewer columns times lanes of a subgroup most lanes of `tiled` are idle. us of `naive` and `tiled`:
+/// SwiftShader, four lanes, 8832 x 2 208, 859, 20000 x 4 431, 805, 20000 x 8 845, 1146; Mesa 22.3, eight lanes, 8832
+/// x 2 132, 122, 20000 x 4 338, 168, 20000 x 8 410, 249.
+const FEW_COLUMNS: usize = 32;
+
 impl Gemv {
     /// Creates the product of a matrix that is stored m x k and a vector.
     pub fn new(m: usize, k: usize) -> Self {
@@ -118,8 +123,8 @@ impl Gemv {
     }
 
     /// Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of those
-    /// given: they change without a new plan. With an alpha of 0 the factors do not reach the result, with a beta of 0
-    /// the old `y` does not.
+    /// given: they change without a new plan. With an alpha of 0 the factors do not reach the result, with a beta of
+    /// 0 the old `y` does not.
     #[must_use]
     pub fn with_scalars(mut self) -> Self {
         self.scalars = true;
@@ -222,7 +227,10 @@ impl Gemv {
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
         if !profile.quirks.serial_workgroups {
             ("tiled", "reads A once, by vec4 where its rows allow, at the speed of memory".to_owned())
-        } else if self.trans && self.m >= LONG_COLUMN {
+        } else if self.trans
+            && self.m >= LONG_COLUMN
+            && self.k.saturating_mul(profile.subgroup_sizes.1 as usize) >= FEW_COLUMNS
+        {
             ("tiled", "eight rows at a time use a processor's caches better".to_owned())
         } else {
             ("naive", "a processor's caches hold x, and its barriers are slow".to_owned())

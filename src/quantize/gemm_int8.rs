@@ -58,7 +58,8 @@ use half::f16;
 ///
 /// # Variants
 /// `naive`: each thread reads a row and a column; `tiled`: tiles in workgroup memory; `register`: sums in
-/// registers; `double`: the same, with the loads of the next tile in flight. All multiply four bytes at a time with
+/// registers; `double`: the same, with the loads of the next tile in flight; `unstaged`: sums in registers and no
+/// workgroup memory, for processors. All multiply four bytes at a time with
 /// `dot4I8Packed`: one instruction where the device has it, and correct on all devices. `auto`, the default,
 /// chooses by shape and device. [`tile`](Self::tile) and [`thread_tile`](Self::thread_tile) adjust a variant.
 ///
@@ -72,8 +73,9 @@ use half::f16;
 ///
 /// # Algorithm
 /// The kernels of [`Gemm`](crate::Gemm) with words of four bytes for elements: `shaders/dense/gemm_naive.wgsl`,
-/// `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with `shaders/quantize/gemm_int8_end.wgsl`. CUDA
-/// multiplies bytes on tensor cores: `shaders/quantize/gemm_int8_mma.cu` and `gemm_int8_wgmma.cu`.
+/// `gemm_tiled.wgsl`, `gemm_register.wgsl`, `gemm_double.wgsl` and `gemm_unstaged.wgsl`, with
+/// `shaders/quantize/gemm_int8_end.wgsl`. CUDA multiplies bytes on tensor cores: `shaders/quantize/gemm_int8_mma.cu`
+/// and `gemm_int8_wgmma.cu`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GemmInt8 {
     pub(crate) m: usize,
@@ -93,6 +95,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("tiled", "a workgroup shares tiles of A and B through workgroup memory"),
     Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
     Variant::portable("double", "the same with two tiles in workgroup memory, while the next one loads"),
+    Variant::portable("unstaged", "sums in registers, both factors straight from storage, for processors"),
 ];
 
 /// The longest sum that cannot overflow i32.
@@ -123,11 +126,20 @@ const CARD: &[Division] = &[
 const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 8], [4, 4])];
 /// For processors, which compile slowly.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
+/// For `unstaged` on processors: eight threads.
+const UNSTAGED: Division = Division::new([16, 32, 4], [8, 8]);
+const UNSTAGED_NARROW: Division = Division::new([8, 16, 4], [4, 4]);
+/// For `unstaged` elsewhere.
+const UNSTAGED_ON_CARDS: Division = Division::new([64, 64, 4], [4, 4]);
 /// The tile that every WebGPU device runs.
 const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 
 /// Products up to which a GPU is not filled.
 const TINY: usize = 1 << 15;
+
+/// Products of words up to which `unstaged` gains little on processors. us of `naive` and `unstaged`, Mesa 22.3 and
+/// SwiftShader: 40 x 40 x 31 125, 89 and 221, 411; 128 x 128 x 16 307, 126 and 946, 610.
+const FEW: usize = 1 << 14;
 
 /// The result made from sums.
 #[derive(Debug, Clone, Copy)]
@@ -153,6 +165,7 @@ enum Int8Way {
     Naive,
     Tiled,
     Register { double: bool },
+    Unstaged,
 }
 
 impl GemmInt8 {
@@ -179,16 +192,16 @@ impl GemmInt8 {
         self
     }
 
-    /// Sets the tile that a workgroup computes. `k` must be a multiple of 4 (of 16 for `register` and `double`).
-    /// The default suits the device and the shape.
+    /// Sets the tile that a workgroup computes. `k` must be a multiple of 4 (of 16 for `register`, `double` and
+    /// `unstaged`). The default suits the device and the shape.
     #[must_use]
     pub fn tile(mut self, tile: ProductTile) -> Self {
         self.tile = Some([tile.m, tile.n, tile.k]);
         self
     }
 
-    /// Sets the part of the tile that one thread of `register` and `double` computes: multiples of 4 up to 16 that
-    /// divide the tile. The default is 4 x 4 if a tile is set.
+    /// Sets the part of the tile that one thread of `register`, `double` and `unstaged` computes: multiples of 4 up
+    /// to 16 that divide the tile. The default is 4 x 4 if a tile is set.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.thread = Some([tile.rows, tile.columns]);
@@ -260,6 +273,7 @@ impl GemmInt8 {
         let way = match variant.name {
             "naive" => Int8Way::Naive,
             "tiled" => Int8Way::Tiled,
+            "unstaged" => Int8Way::Unstaged,
             name => Int8Way::Register { double: name == "double" },
         };
         let division = self.division(way, variant.name, profile)?;
@@ -310,9 +324,12 @@ impl GemmInt8 {
     /// Chooses a variant and says why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let words = self.words();
-        if profile.quirks.serial_workgroups && (self.m.min(self.n) < 32 || words < 8) || words == 0 {
-            ("naive", "too small for tiles: barriers cost more than they save".into())
-        } else if self.m.saturating_mul(self.n).saturating_mul(words) <= TINY {
+        let all = self.m.saturating_mul(self.n).saturating_mul(words);
+        if words == 0 {
+            ("naive", "no products to tile".into())
+        } else if profile.quirks.serial_workgroups && all > FEW && self.m.min(self.n) >= 4 {
+            ("unstaged", "sums in registers; a processor's caches replace workgroup memory".into())
+        } else if all <= TINY || profile.quirks.serial_workgroups {
             ("naive", "too few products for tiles to pay".into())
         } else {
             ("double", "sums in registers use each word in workgroup memory several times".into())
@@ -321,8 +338,14 @@ impl GemmInt8 {
 
     /// Returns the requested division of C, or one that suits; checked.
     fn division(&self, way: Int8Way, variant: &str, profile: &DeviceProfile) -> Result<Division> {
-        let registers = matches!(way, Int8Way::Register { .. });
-        let suits = if registers { self.suits(profile) } else { TILED };
+        let registers = matches!(way, Int8Way::Register { .. } | Int8Way::Unstaged);
+        let suits = match way {
+            Int8Way::Register { .. } => self.suits(profile),
+            Int8Way::Unstaged if !profile.quirks.serial_workgroups => UNSTAGED_ON_CARDS,
+            Int8Way::Unstaged if self.n <= 16 || self.m * self.n <= 1024 => UNSTAGED_NARROW,
+            Int8Way::Unstaged => UNSTAGED,
+            _ => TILED,
+        };
         if self.tile.is_none() && self.thread.is_none() || way == Int8Way::Naive {
             return Ok(suits);
         }
@@ -349,6 +372,8 @@ impl GemmInt8 {
         let (threads, bytes) = if let Int8Way::Register { double } = way {
             let form = self.form(double, division, [false, false], profile);
             (u64::from(form.threads()), form.workgroup_bytes())
+        } else if way == Int8Way::Unstaged {
+            (division.threads(), 0)
         } else {
             let [m, n, k] = [m, n, k].map(u64::from);
             (m * n, k.saturating_mul(m + (n | 1)))
@@ -446,7 +471,7 @@ impl GemmInt8 {
             .constant("TILE_N", tile.n)
             .slot("epilogue", Fragment::Library("quantize/gemm_int8_end"))
             .slot("activation", Fragment::Library(end.activation.fragment()));
-        spec = if let Int8Way::Register { .. } = way {
+        spec = if let Int8Way::Register { .. } | Int8Way::Unstaged = way {
             let whole = self.m.is_multiple_of(tile.m as usize) && self.n.is_multiple_of(tile.n as usize);
             spec.flag("WHOLE_TILES", whole).flag("VEC_C", self.n.is_multiple_of(4))
         } else {
@@ -460,6 +485,13 @@ impl GemmInt8 {
             }
             Int8Way::Register { double } => {
                 self.form(double, division, [a.vec4s, b.vec4s], profile).kernel(spec)
+            }
+            Int8Way::Unstaged => {
+                let spec =
+                    spec.constant("THREAD_M", division.thread[0]).constant("THREAD_N", division.thread[1]);
+                let spec = spec.flag("VEC_A", a.vec4s).flag("VEC_B", b.vec4s);
+                let spec = spec.flag("TRANS_B", self.trans_b).flag("BYTES", true);
+                Kernel::library("dense/gemm_unstaged", "gemm_unstaged", spec)
             }
         };
         let kernel = program.kernel(kernel);

@@ -54,7 +54,7 @@ fn sums_near_the_limits_of_i32_are_exact() {
         let k = 131_071;
         let op = GemmInt8::new(1, 2, k).trans_b();
         let b = [vec![-128; k], vec![127; k]].concat();
-        for variant in ["naive", "double"] {
+        for variant in ["naive", "double", "unstaged"] {
             let got = run(device, &op.clone().variant(variant), &vec![-128; k], &b, 2);
             assert_eq!(got, [16384 * 131_071, -16256 * 131_071], "{}: {variant}", device.label);
         }
@@ -127,9 +127,12 @@ fn requested_tiles_match_reference() {
     let (m, n, k) = (70, 66, 100);
     let mut random = Random::new(9);
     let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
-    for (variant, tile, thread) in
-        [("tiled", [8, 12, 20], [1, 1]), ("register", [16, 32, 16], [4, 8]), ("double", [32, 32, 32], [8, 4])]
-    {
+    for (variant, tile, thread) in [
+        ("tiled", [8, 12, 20], [1, 1]),
+        ("register", [16, 32, 16], [4, 8]),
+        ("double", [32, 32, 32], [8, 4]),
+        ("unstaged", [16, 64, 16], [8, 16]),
+    ] {
         let op = GemmInt8::new(m, n, k)
             .tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] })
             .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
