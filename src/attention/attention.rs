@@ -7,13 +7,8 @@ use super::kv_storage::{KvType, Paging};
 use super::layout::AttentionLowering;
 use super::score_stage::ScoreStage;
 use super::way::{AttentionWay, VARIANTS, policy};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Resource,
-    choose, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 use half::f16;
 

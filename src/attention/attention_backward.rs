@@ -7,13 +7,9 @@ use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
 use super::backward_padding;
 use super::backward_stored::{self, StoredSteps};
 use super::by_name;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Requires,
-    Resource, Translation, Variant, choose, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{Requires, Translation};
 use crate::shape::{elements, index_u32};
 use half::f16;
 

@@ -3,12 +3,7 @@ use super::attention::Attention;
 use super::by_name;
 use super::kv_storage::{KvType, Paging};
 use super::layout::{AttentionLowering, AttentionOperand};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant,
-    element_fragment, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Appends the keys and values of new tokens to a cache in place: row `lengths[b] + i` of sequence b becomes new row i.

@@ -3,9 +3,7 @@
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{Asked, Comparison, DeviceProfile, Example, Input, OpCall, Operation, Program, Setting};
+use crate::program::prelude::*;
 use crate::program::{by_type, operands};
 use half::f16;
 

@@ -4,12 +4,7 @@ use super::conv::{Conv2d, sample_layers};
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
 use crate::dense::{Activation, Precision};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Input, OpCall, Operation, Program, Role, Setting, by_type,
-    operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of

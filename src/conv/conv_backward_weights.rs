@@ -11,13 +11,7 @@ use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
 use crate::array::shape_text;
 use crate::dense::Precision;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, OpCall, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 use std::ops::Range;
 

@@ -1,11 +1,7 @@
 //! Filters over an image.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Input, Op, OpCall, Operation, Program, by_type, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Filters an image: `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, with

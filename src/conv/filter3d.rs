@@ -1,12 +1,7 @@
 //! Filters in a volume.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, by_type,
-    operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Filters a volume:

@@ -1,13 +1,7 @@
 //! BLAS's caxpy: a complex vector and a multiple of another.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
-    Input, Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, increments,
-    kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use crate::shape::{elements, index_u32};
 
 /// Adds a multiple of a complex vector to another, in place: `y[i] = alpha x[i] + y[i]`.

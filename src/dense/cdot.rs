@@ -1,14 +1,8 @@
 //! BLAS's cdotu and cdotc: the scalar product of complex vectors.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
-    Input, Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments,
-    kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use crate::shape::{elements, index_u32};
 
 /// Multiplies two complex vectors to a scalar: `result = x[0] y[0] + ... + x[n - 1] y[n - 1]`, BLAS's `cdotu`; with

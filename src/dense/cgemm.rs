@@ -2,13 +2,7 @@
 
 use super::{Gemm, PermuteAxes};
 use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, When, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 
 /// Multiplies complex matrices: `C = alpha op(A) op(B) + beta C`, where each `op` may transpose, and take conjugates.

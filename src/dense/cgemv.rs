@@ -1,13 +1,7 @@
 //! BLAS's cgemv: a complex matrix and a vector.
 
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, INCX, INCY, Increments, Input,
-    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, increments, kernel_params,
-    lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use crate::shape::{elements, index_u32};
 
 /// Multiplies a complex matrix by a vector: `y = alpha op(A) x + beta y`, where `op` may transpose, and take

@@ -4,12 +4,8 @@ use super::banded::{BandMatrix, BandPacking, BandProduct, VARIANTS};
 use super::product::options::{ALPHA, BETA};
 use super::symv::asked_y;
 use super::triangle::TRANS;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
-    Program, Role, Setting, When, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a band matrix and a vector: `y = alpha op(A) x + beta y`.
 ///

@@ -2,8 +2,7 @@
 
 use super::product::samples::batched_samples;
 use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor, rows_of};
-use crate::element::{DType, Element};
-use crate::program::{Comparison, Example, Operation, operands};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Multiplies each pair of matrices of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.

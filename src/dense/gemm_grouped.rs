@@ -1,13 +1,7 @@
 //! Products of matrices of different shapes in one call.
 
 use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 
 /// Multiplies pairs of matrices of different shapes in one dispatch: `C[g] = alpha A[g] B[g] + beta C[g]`, where `A[g]`

@@ -4,12 +4,8 @@ mod lowering;
 
 use super::DenseLayout;
 use super::product::options::{ALPHA, BETA, SCALARS};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, INCX, INCY, Increments, Input, OpCall, Operand,
-    Operation, Program, Requires, Role, Setting, Variant, When, by_type, choose, increments, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, Requires, increments};
 use crate::shape::elements;
 use half::f16;
 pub(super) use lowering::GemvLowering;

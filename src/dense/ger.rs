@@ -1,13 +1,7 @@
 //! BLAS's ger: a matrix and an outer product.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, INCX, INCY, Increments, Input,
-    Kernel, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment,
-    increments, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use crate::shape::elements;
 use half::f16;
 

@@ -3,12 +3,8 @@
 use super::permute_axes::{MAX_AXES, packed, six, words_of};
 use super::strided_copy::list;
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::{Error, Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Input, Kernel, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
-};
+use crate::error::Error;
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 use half::f16;
 use std::str::FromStr;

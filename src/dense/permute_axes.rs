@@ -2,14 +2,7 @@
 
 use super::Transpose;
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params,
-    lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::elements;
 use half::f16;
 

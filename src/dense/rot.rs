@@ -1,13 +1,7 @@
 //! BLAS's rot and rotm: rotations of pairs of elements.
 
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
-    Input, Kernel, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type,
-    element_fragment, increments, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use half::f16;
 
 /// Rotates pairs of elements of two vectors, in place: `x[i] = c x[i] + s y[i]`, `y[i] = c y[i] - s x[i]`.

@@ -1,12 +1,6 @@
 //! BLAS's rotg: the rotation that makes an element 0.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
-    Operand, Operation, Program, Role, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Finds the rotation that takes (a, b) to (r, 0): `c a + s b = r`, `c b - s a = 0`, `c^2 + s^2 = 1`.
 ///

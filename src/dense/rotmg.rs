@@ -1,12 +1,6 @@
 //! BLAS's rotmg: the modified rotation that makes an element 0.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
-    Operand, Operation, Program, Role, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Finds the modified rotation H that makes the second of `(sqrt(d1) x1, sqrt(d2) y1)` 0: `h11 x1 + h12 y1 = x`,
 /// `h21 x1 + h22 y1 = 0`, without a square root.

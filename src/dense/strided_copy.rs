@@ -2,12 +2,7 @@
 
 use super::permute_axes::{MAX_AXES, packed, six, strides, words_of};
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Input, Kernel, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 use half::f16;
 

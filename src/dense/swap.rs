@@ -1,13 +1,7 @@
 //! BLAS's swap: two vectors change places.
 
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, INCY, Increments,
-    Input, Kernel, OpCall, Operand, Operation, Program, Role, Variant, by_type, increments, kernel_params,
-    lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 use half::f16;
 
 /// Swaps two vectors, in place: `x[i], y[i] = y[i], x[i]`.

@@ -2,13 +2,7 @@
 
 use super::product::Product;
 use super::triangle::{LOWER, SIDE, Triangle, UPPER, triangle_builders};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
-    Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Multiplies by a symmetric matrix of which one triangle is stored: `C = alpha A B + beta C`, or `alpha B A + beta C`.
 ///

@@ -2,12 +2,8 @@
 
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::product::options::{ALPHA, BETA};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
-    Program, Role, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a symmetric matrix, of which one triangle is stored, and a vector: `y = alpha A x + beta y`.
 ///

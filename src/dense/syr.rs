@@ -3,12 +3,8 @@
 use super::banded::{BandProduct, HalfMatrix, PACKED, half_builders};
 use super::triangle::{LOWER, UPPER, asked_upper};
 use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, Increments, Input,
-    Kernel, OpCall, Operand, Operation, Program, Role, Setting, Variant, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, Increments, increments};
 use crate::shape::{elements, index_u32};
 
 /// Adds the outer product of a vector with itself to a symmetric matrix of which one triangle is stored, in place:

@@ -2,12 +2,8 @@
 
 use super::banded::{HalfMatrix, half_builders};
 use super::syr::{A, OPTIONS, VARIANTS, asked_matrix, update};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
-    Program, Role, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 
 /// Adds the outer products of two vectors to a symmetric matrix of which one triangle is stored, in place:
 /// `A = alpha (x y^T + y x^T) + A`.

@@ -2,13 +2,7 @@
 
 use super::product::Product;
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Resource, Role, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 
 /// Adds two products and updates one triangle of a symmetric matrix: `C = alpha (A B^T + B A^T) + beta C`, or

@@ -2,12 +2,7 @@
 
 use super::product::{Product, WalkedKernel};
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Input, Op, OpCall, Operation, Program, Resource, Role,
-    lowered_as, operands,
-};
+use crate::program::prelude::*;
 
 /// Multiplies a matrix by its transpose, and updates one triangle of a symmetric matrix: `C = alpha A A^T + beta C`, or
 /// `alpha A^T A + beta C`.

@@ -2,14 +2,8 @@
 
 use super::predict::Rates;
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand,
-    Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::elements;
 use half::f16;
 

@@ -2,12 +2,8 @@
 
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::triangle::{TRANS, UNIT};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, OpCall, Operation,
-    Program, Role, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a triangular matrix and a vector: `y = op(A) x`.
 ///

@@ -2,13 +2,7 @@
 
 use super::product::Product;
 use super::triangle::{BLOCK, LOWER, SIDE, TRANS, Triangle, UNIT, UPPER, triangle_builders};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall,
-    Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Solves `op(A) X = alpha B` or `X op(A) = alpha B` for X, which takes the place of B; A is triangular.
 ///

@@ -2,12 +2,8 @@
 
 use super::banded::{BandParams, BandProduct, HALF, HALF_SHAPE, HalfMatrix, SIDE, half_builders};
 use super::triangle::{TRANS, UNIT};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, INCX, Increments, Input, Kernel,
-    OpCall, Operation, Program, Role, Variant, increments, lowered_as, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{INCX, Increments, increments};
 
 /// Solves a triangular system, in place: `op(A) x = b`, where `x` holds b.
 ///

@@ -1,14 +1,8 @@
 //! BLAS's axpy: adds a multiple of a vector to another.
 
 use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, INCX, INCY, Increments, Input, LENGTH, OpCall,
-    Operation, Program, Role, counted, increments, limited, lowered_as,
-};
-use crate::program::{Setting, by_type, kernel_params, operands};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments, limited};
 use half::f16;
 
 pub(super) const INFO: Operation = Operation {

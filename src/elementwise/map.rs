@@ -1,14 +1,10 @@
 //! Applies one function to every element.
 
 use super::{DTYPES, Sweep, VARIANTS, bind_length};
-use crate::element::{DType, Element};
-use crate::error::{Error, Result, err};
-use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, OpCall, Operation, Program, Role, When,
-    counted, limited, lowered_as,
-};
-use crate::program::{Setting, by_type, kernel_params, operands};
-use crate::shader::{Fragment, Spec};
+use crate::error::Error;
+use crate::program::limited;
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 use std::fmt;
 use std::str::FromStr;

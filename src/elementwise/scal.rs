@@ -2,13 +2,8 @@
 
 use super::axpy::{alpha_word, scalar};
 use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, INCX, Increments, Input, OpCall, Operation,
-    Program, Role, Setting, When, by_type, increments, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, Increments, increments};
 use half::f16;
 
 /// Multiplies a vector by a number, in place: `x[i] = alpha x[i]`.

@@ -1,14 +1,10 @@
 //! A function of one to four operands of any types, which may repeat along rows or columns.
 
 use crate::array::{HostArray, HostData};
-use crate::element::{DType, Element};
-use crate::error::{Error, Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Grid, Input, Kernel, LENGTH,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, counted, kernel_params,
-    launch_for, limited, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::error::Error;
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
+use crate::shader::Fragment;
 use crate::shape::{elements, index_u32};
 use half::f16;
 use std::fmt;

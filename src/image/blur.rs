@@ -5,14 +5,9 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
 use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams, source, target};
 use crate::dense::predict::Rates;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
-    Variant, choose, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 
 /// The divisor of the sum of a window.

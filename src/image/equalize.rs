@@ -2,14 +2,8 @@
 
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
-use crate::program::{
-    Asked, Binding, Cost, DeviceProfile, Domain, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
-    Variant, choose, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 
 /// Equalises the histogram of each channel: spreads its values so that value ranges of equal width hold about equal

@@ -3,14 +3,8 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, FilterLines, LinesForm};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
-use crate::program::{
-    Asked, Comparison, Cost, DeviceProfile, Op, OpCall, Operation, Program, Setting, Variant, choose,
-    operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 
 /// Blurs an image by a Gaussian: `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by

@@ -2,13 +2,7 @@
 
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operation,
-    Program, Setting, Variant, choose, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 
 /// The weights of red, green and blue.

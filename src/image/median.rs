@@ -4,14 +4,9 @@ use super::Image;
 use super::gaussian::boundaries;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, LinesParams, source, target};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
-    Variant, choose, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 
 /// Takes the median of each neighbourhood: `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size /

@@ -4,13 +4,8 @@ use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{LinesParams, source, target};
 use crate::dense::predict::Rates;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
-    Variant, choose, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 
 /// The gradient to compute.

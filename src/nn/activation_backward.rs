@@ -2,14 +2,9 @@
 
 use super::by_name::FLOATS;
 use crate::dense::Activation;
-use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Input, Op, OpCall, Operation, Program, Role, by_type,
-    kernel_params, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 
 /// Computes the gradient of an activation, `dx = dy f'(x)`, from the values that a fused layer keeps.

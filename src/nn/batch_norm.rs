@@ -4,13 +4,8 @@ use super::batch_program::{begin, built};
 use super::by_name::EPS;
 use super::rows::check_rows;
 use crate::dense::Activation;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Asked, Binding, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operation, Program,
-    Resource, Variant, kernel_params, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use crate::shape::index_u32;
 
 /// Normalises channels by given statistics, as in inference:

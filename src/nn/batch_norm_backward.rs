@@ -4,13 +4,7 @@ use super::batch_channels::{BatchChannels, WORKGROUP};
 use super::batch_norm_train::{SAMPLES, VARIANTS};
 use super::batch_program::{begin, built};
 use super::by_name::EPS;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Asked, Binding, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operation, Program, Resource,
-    kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Computes the gradients of [`BatchNormTrain`](super::BatchNormTrain) with respect to `x`, `gamma` and `beta`, from

@@ -5,12 +5,7 @@ use super::batch_channels::BatchChannels;
 use super::batch_program::{begin, built};
 use super::by_name::EPS;
 use crate::dense::Activation;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Resource,
-    Setting, Variant, operands,
-};
+use crate::program::prelude::*;
 
 /// Normalises channels by the statistics of the batch, as in training:
 /// `y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]`, with the mean and the biased

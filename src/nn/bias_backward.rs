@@ -2,13 +2,8 @@
 
 use super::columns::Columns;
 use super::rows::check_rows;
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Input, Op, OpCall, Operand, Operation, Program, Resource,
-    Role, Variant, operands,
-};
+use crate::program::prelude::*;
 use crate::shape::elements;
 
 /// Computes the gradient of a bias that was added to each channel: `db[c] = sum over n and i of dy[n, c, i]`.

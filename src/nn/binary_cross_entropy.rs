@@ -1,10 +1,8 @@
 //! Cross-entropy of logits with probabilities.
 
 use super::mean_loss::{MeanLoss, built};
-use crate::element::DType;
 use crate::elementwise::VARIANTS;
-use crate::error::Result;
-use crate::program::{DeviceProfile, Domain, Input, Op, Operation, Program, operands};
+use crate::program::prelude::*;
 
 /// Computes the loss of yes-or-no answers from logits: with `p[i] = 1 / (1 + exp(-x[i]))`,
 /// `mean = sum over i of (-target[i] log p[i] - (1 - target[i]) log(1 - p[i])) / n`, and its gradient on request.

@@ -2,12 +2,7 @@
 
 use super::columns::mean;
 use super::rows::{check_rows, check_steps, chunk_params, policy, reduction};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Variant, operands,
-};
+use crate::program::prelude::*;
 use crate::shape::elements;
 
 /// Computes the loss of a classifier, `losses[r] = log(sum over i of exp(logits[r, i])) - logits[r, labels[r]]`, its

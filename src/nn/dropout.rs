@@ -1,14 +1,8 @@
 //! Dropout.
 
 use super::by_name::FLOATS;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::primitives::random::low_high;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand, Operation,
-    Program, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 

@@ -2,14 +2,8 @@
 
 use super::by_name::FLOATS;
 use super::rows::check_steps;
-use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::program::prelude::*;
 use crate::program::rows::{check_rows, reduction};
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
-};
 use crate::shape::{elements, index_u32};
 use half::f16;
 

@@ -5,14 +5,8 @@ use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STR
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::array::HostArray;
 use crate::dense::Activation;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment,
-    lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use half::f16;
 
 /// The function that reduces a window to one number.

@@ -4,13 +4,7 @@ use super::by_name::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
 use super::columns::Columns;
 use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Resource, Role, Variant, by_type, element_fragment, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 
 /// Computes the gradient of a weighted [`Pool2d`](super::Pool2d) with respect to its weights: `dw[a, b] = sum over n,

@@ -1,10 +1,8 @@
 //! The mean squared error.
 
 use super::mean_loss::{MeanLoss, built};
-use crate::element::DType;
 use crate::elementwise::VARIANTS;
-use crate::error::Result;
-use crate::program::{DeviceProfile, Input, Op, Operation, Program, operands};
+use crate::program::prelude::*;
 
 /// Computes the loss of a regression, `mean = sum over i of (x[i] - target[i])^2 / n`, and its gradient on request.
 ///

@@ -2,13 +2,8 @@
 
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Role, Setting, kernel_params, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use std::sync::Arc;
 
 kernel_params! {

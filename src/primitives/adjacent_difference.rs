@@ -2,11 +2,7 @@
 
 use super::DTYPES;
 use super::made::{self, MADE, VARIANTS};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, When, by_type, counted, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Subtracts from each element the one before: `output[i] = input[i] - input[i - 1]`; the first stays as it is.

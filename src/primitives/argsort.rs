@@ -2,13 +2,8 @@
 
 use super::sort::RadixSort;
 use crate::array::HostData;
-use crate::element::{DType, Element};
 use crate::elementwise::{MAPPED, MapFn, asked_map};
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role,
-    Setting, Variant, When, by_type, counted, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 use std::ops::Range;
 

@@ -1,13 +1,7 @@
 //! Random categories of given weights.
 
 use super::random::low_high;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Kernel, Op, OpCall, Operand, Operation,
-    Program, Role, Setting, Variant, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Draws categories by their weights: `output[i] = k` with probability `weights[k] / sum(weights)`.

@@ -1,14 +1,8 @@
 //! BLAS's dot: the scalar product.
 
 use super::DTYPES;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, INCX, INCY, Increments, Input,
-    Kernel, LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted,
-    element_fragment, increments, kernel_params, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{INCX, INCY, Increments, increments, limited};
 use half::f16;
 
 /// Multiplies two vectors to a scalar: `result = x[0] y[0] + x[1] y[1] + ... + x[n - 1] y[n - 1]`.

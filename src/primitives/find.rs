@@ -2,15 +2,10 @@
 
 use super::select::KEEP;
 use super::{DTYPES, Predicate};
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, OpCall,
-    Operand, Operation, Program, Role, Variant, When, by_type, counted, element_fragment, kernel_params,
-    limited, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::limited;
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use crate::shape::index_u32;
 use half::f16;
 use std::sync::Arc;

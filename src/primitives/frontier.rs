@@ -7,13 +7,8 @@ pub(super) use levels::{Levels, rooms};
 use super::compact::{VARIANTS, policy};
 use super::select::Select;
 use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, Decision, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, choose, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::Decision;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 kernel_params! { struct OpenParams { children: u32, room: u32, most: u32, each: u32 } }

@@ -1,17 +1,11 @@
 //! Rows of a table by index.
 
 use crate::array::{HostArray, HostData};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
+use crate::program::prelude::*;
 use crate::program::rows::check_rows;
-use crate::program::{
-    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Grid, Input, Kernel, LENGTH, Op, OpCall,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params,
-    launch_for, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::{elements, index_u32};
 use half::f16;
 

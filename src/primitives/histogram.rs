@@ -7,14 +7,10 @@ mod policy;
 pub(super) use self::bins::Rule;
 pub(super) use self::lowering::BinsParams;
 use crate::array::HostArray;
-use crate::element::{DType, Element};
 use crate::elementwise::{MAPPED, MapFn, asked_map};
-use crate::error::{Result, err};
+use crate::program::Dispatch;
 use crate::program::facts::{Fact, Subject};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, Input, LENGTH, Op, OpCall, Operation,
-    Program, Role, Setting, Variant, When, by_type, counted, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 use lowering::HistogramLowering;
 

@@ -1,15 +1,9 @@
 //! Points counted by the bins of two axes.
 
 use super::histogram::{Histogram, Rule};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, choose, counted, kernel_params,
-    limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::limited;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Counts points by bins of two axes: `counts[i, j]` is the number of points with `x` in bin `i` of the first axis and

@@ -1,14 +1,9 @@
 //! Histograms of the channels of interleaved elements.
 
 use super::histogram::{BinsParams, Histogram, Rule, binned};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
-    Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose, counted, limited,
-    lowered_as, operands,
-};
+use crate::program::limited;
+use crate::program::prelude::*;
 use crate::shape::{elements, index_u32};
 use half::f16;
 

@@ -1,15 +1,9 @@
 //! Whether an array is sorted.
 
 use super::DTYPES;
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, When, by_type, counted, element_fragment,
-    kernel_params, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::limited;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 

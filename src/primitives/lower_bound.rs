@@ -1,11 +1,7 @@
 //! The first place of each needle in sorted elements.
 
 use super::search::{self, SEARCH, SearchForm, VARIANTS, search_lengths};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, by_type, counted, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Finds the first place for each needle in sorted elements: `output[j]` is the number of elements of `sorted` that are

@@ -1,12 +1,7 @@
 //! Vectors that are made element by element from another of the same length.
 
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, LENGTH, Operand, Operation,
-    Program, Role, Variant, element_fragment, kernel_params, limited,
-};
-use crate::shader::Spec;
+use crate::program::limited;
+use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes four words of 32 bits")];
 

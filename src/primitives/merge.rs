@@ -3,13 +3,7 @@
 use super::DTYPES;
 use super::sort::key_spec;
 use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 use std::ops::Range;

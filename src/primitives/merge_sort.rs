@@ -3,15 +3,10 @@
 use super::merge::merge_spec;
 use super::values::Values;
 use super::{DTYPES, Gather};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op, OpCall,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, element_fragment,
-    kernel_params, limited, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::limited;
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use crate::shape::{elements, index_u32};
 use half::f16;
 use std::sync::Arc;

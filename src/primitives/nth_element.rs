@@ -3,14 +3,7 @@
 use super::WORDS;
 use super::sort::key_spec;
 use super::top_k::{kth_number, word_parts};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted,
-    kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Finds the element at a rank: `output[0] = sorted(input)[rank]`, without sorting. Rank `n / 2` is the median.

@@ -3,12 +3,7 @@
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use super::select::{KEEP, asked_keep};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
-    by_type, counted, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Copies the elements with a nonzero flag, or those a predicate keeps, to the front, and the others behind them,

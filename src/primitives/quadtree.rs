@@ -3,14 +3,8 @@
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
 use super::{Partition, RadixSort};
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Role, Setting, When, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 kernel_params! { struct PointParams { n: u32 } }

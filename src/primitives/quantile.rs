@@ -1,14 +1,8 @@
 //! Quantiles.
 
 use super::{NthElement, RadixSort};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
-    Op, OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, choose, counted,
-    kernel_params, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::limited;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Finds quantiles: `output[j] = (1 - f) x[i] + f x[i + 1]` of the sorted input `x`, where `i + f = (n - 1) q[j]`, as

@@ -1,13 +1,7 @@
 //! Random numbers.
 
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fit::BoundChunk;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Grid, Kernel, Op, OpCall, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The distribution of random numbers, and their type.
 #[derive(Debug, Clone, Copy, PartialEq)]

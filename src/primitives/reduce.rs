@@ -8,13 +8,9 @@ use super::{
     Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64,
 };
 use crate::analysis::divergence;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::program::deterministic;
 use crate::program::facts::{Fact, Subject, fact};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, Op, OpCall, Operation, Program, Role, Setting,
-    Variant, by_type, counted, deterministic, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 use lowering::ReduceLowering;
 pub(super) use lowering::workgroups;

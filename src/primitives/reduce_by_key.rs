@@ -4,12 +4,8 @@ use super::operator::{Reducer, Sum, asked_keys, asked_values, by_operator, by_st
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};
 use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type, counted,
-    deterministic, operands,
-};
+use crate::program::deterministic;
+use crate::program::prelude::*;
 use std::marker::PhantomData;
 
 /// Reduces the values of each run of equal keys: `results[r] = values[h] + ... + values[e]`, where `h..=e` is run

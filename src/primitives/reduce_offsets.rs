@@ -4,14 +4,9 @@ use super::operator::{Operator, Reducer, STATE, Sum, asked_row, by_operator, by_
 use super::segmented_sort::asked_offsets;
 use super::state::Monoid;
 use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, Sum64, WORDS};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
-    LENGTH, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, counted, kernel_params,
-    launch_for, limited, operands,
-};
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::{elements, index_u32};
 
 /// Reduces each segment to one value: `results[s] = input[b] + ... + input[e - 1]`, where `b` and `e` are

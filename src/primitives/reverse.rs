@@ -1,11 +1,7 @@
 //! Elements in reverse order.
 
 use super::made::{self, MADE, VARIANTS};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Op, OpCall, Operation, Program, When, by_type, counted, lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Reverses a vector: `output[i] = input[n - 1 - i]`.

@@ -1,12 +1,7 @@
 //! Elements rotated.
 
 use super::made::{self, MADE, VARIANTS};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Asked, DeviceProfile, LENGTH, Op, OpCall, Operation, Program, Setting, When, by_type, counted,
-    lowered_as, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Rotates a vector to the left: `output[i] = input[(i + by) mod n]`, as `std::rotate`: element `by` comes first.

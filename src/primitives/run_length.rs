@@ -2,14 +2,9 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
-    by_type, counted, limited, operands,
-};
+use crate::program::limited;
+use crate::program::prelude::*;
 use crate::program::{Grid, Kernel, kernel_params};
-use crate::shader::Spec;
 use half::f16;
 
 kernel_params! {

@@ -4,15 +4,9 @@ use super::operator::{OP, Operator, Reducer, STATE, Sum, asked_row, by_operator,
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::segmented_sort::asked_offsets;
 use super::{Affine, DTYPES, Max, Min};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::program::deterministic;
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op,
-    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, counted, deterministic,
-    kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 

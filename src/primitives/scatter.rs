@@ -3,15 +3,9 @@
 use super::RadixSort;
 use super::gather::{count_invalid, rows_of};
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Bits, Cost, Covered, DeviceProfile, Grid, Input, Kernel, LENGTH, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose_with, counted, deterministic,
-    element_fragment, kernel_params, launch_for, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Bits, Covered, choose_with, deterministic, launch_for, limited};
 use crate::shape::{elements, index_u32};
 use half::f16;
 

@@ -1,13 +1,8 @@
 //! Searches for many needles in sorted elements.
 
 use super::DTYPES;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Cost, Covered, DeviceProfile, Example, Grid, Input, Kernel, LENGTH, Operand,
-    Operation, Program, Role, Setting, Variant, choose, element_fragment, kernel_params, launch_for, limited,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[

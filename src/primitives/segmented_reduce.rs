@@ -4,12 +4,8 @@ use super::operator::{Reducer, Sum, asked_row, by_operator, by_state, counted_re
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};
 use super::{Affine, CustomOp, Max, MeanVariance, Min, StateOp, WORDS};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type, counted,
-    deterministic, operands,
-};
+use crate::program::deterministic;
+use crate::program::prelude::*;
 
 /// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
 /// any associative operator in place of `+`.

@@ -4,14 +4,7 @@ use super::scan_offsets::mark_heads;
 use super::sort::{RadixSort, key_spec};
 use super::values::Values;
 use super::{Scan, Sum, WORDS};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
-    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as,
-    operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 
 /// Sorts the keys of each segment, stably: `keys_out[b..e]` holds `keys[b..e]` in order, where `b` and `e` are

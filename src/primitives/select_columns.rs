@@ -2,15 +2,9 @@
 
 use super::Select;
 use crate::array::HostData;
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::Predicate;
-use crate::program::{
-    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH,
-    OpCall, Operand, Operation, Program, Resource, Role, Variant, When, counted, kernel_params, launch_for,
-    limited, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::{elements, index_u32};
 
 /// Copies the rows with a nonzero flag of up to four arrays to the front of as many outputs, in order: `a_out[k] =

@@ -5,13 +5,8 @@ use super::lookback::Posts;
 use super::merge::find_tiles;
 use super::select_columns::{MovedColumn, PositionsOf, check_column};
 use super::sets::{self, SETS, SetForm};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Role, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
+use crate::shader::Fragment;
 use crate::shape::{elements, index_u32};
 use half::f16;
 

@@ -4,11 +4,8 @@ use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use super::merge::{LENGTHS, asked_lengths};
 use super::select_columns::{MovedColumn, PositionsOf, check_column};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Input, Operation, Program, Role, launch_for,
-};
+use crate::program::launch_for;
+use crate::program::prelude::*;
 use crate::shape::elements;
 
 /// Sizes and options of an operation on sets.

@@ -3,14 +3,7 @@
 use super::random::low_high;
 use super::{Argsort, Distribution, Gather, RadixSort, Random};
 use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op, OpCall, Operand,
-    Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params, lowered_as,
-    operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 

@@ -6,12 +6,7 @@ mod payload;
 
 use super::DTYPES;
 use super::select_columns::PositionsOf;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
-    Setting, Variant, When, by_type, counted, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 use lowering::TopKLowering;
 pub(super) use lowering::{PlaceParams, kth_number, word_parts};

@@ -5,15 +5,9 @@ use super::select_columns::PositionsOf;
 use super::sort::{RadixSort, key_spec};
 use super::top_k::{asked_payload, with_payload};
 use super::{DTYPES, SegmentedSort};
-use crate::element::{DType, Element};
 use crate::elementwise::{Broadcast, Transform, TransformFn};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
-    LENGTH, Op, OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose, counted,
-    kernel_params, launch_for, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::{elements, index_u32};
 use half::f16;
 

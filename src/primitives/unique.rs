@@ -2,12 +2,7 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
-    by_type, counted, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 
 /// Copies the first element of each run of equal neighbours to the front of the output, in order.

@@ -2,12 +2,7 @@
 
 use super::compact::{Compaction, Keep, VARIANTS};
 use super::{DTYPES, WORDS};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role, When,
-    by_type, counted, operands,
-};
+use crate::program::prelude::*;
 use half::f16;
 use std::marker::PhantomData;
 

@@ -2,9 +2,8 @@
 
 use super::operator::Operator;
 use super::reduce::reduced;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Example, INCX, Input, LENGTH, Operation, Program, Variant};
+use crate::program::INCX;
+use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] =
     &[Variant::portable("coarsened", "a bounded number of workgroups walks the vector by vec4; two passes")];

@@ -2,15 +2,9 @@
 
 use super::histogram::{Histogram, Rule, binned};
 use super::{RadixSort, ReduceOffsets, Sum, WORDS};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::program::fill::fill;
-use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, Covered, DeviceProfile, Domain, Example, Grid, Input, Kernel,
-    LENGTH, Op, OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type,
-    counted, kernel_params, launch_for, limited, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Covered, launch_for, limited};
 use crate::shape::index_u32;
 
 /// Adds up the weights of the elements in each bin: `sums[i]` is the sum of `weights[j]` over all `j` with

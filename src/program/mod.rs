@@ -26,6 +26,7 @@ pub(crate) mod fit;
 mod increments;
 mod measurement;
 mod operation;
+pub(crate) mod prelude;
 pub(crate) mod probe;
 mod profile;
 pub(crate) mod rows;

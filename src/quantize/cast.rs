@@ -1,13 +1,7 @@
 //! Casts f32 to f16 and back.
 
 use super::quantize::workgroups;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall, Operand, Operation, Program,
-    Resource, Role, Variant, by_type, element_fragment, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 

@@ -3,13 +3,7 @@
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
 use crate::array::{HostArray, shape_text};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Variant, element_fragment, kernel_params, lowered_as, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use half::f16;
 use std::marker::PhantomData;

@@ -2,15 +2,8 @@
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as,
-    operands,
-};
-use crate::shader::Spec;
 use half::f16;
 use std::marker::PhantomData;
 

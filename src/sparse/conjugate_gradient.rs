@@ -3,10 +3,8 @@
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, MatrixLayout};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
-use crate::shader::Spec;
+use crate::program::Settings;
+use crate::program::prelude::*;
 
 /// An approximate inverse of the matrix, by which [`ConjugateGradient`] multiplies residuals to take fewer iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

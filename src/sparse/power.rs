@@ -3,10 +3,8 @@
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, MatrixLayout};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Input, Operation, Program, Settings};
-use crate::shader::Spec;
+use crate::program::Settings;
+use crate::program::prelude::*;
 
 /// Finds the eigenvalue of largest magnitude and its eigenvector by power iteration: `x = A x / |A x|`.
 ///

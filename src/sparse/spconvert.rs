@@ -16,11 +16,7 @@ pub(crate) use order::order_slices;
 pub(super) use steps::step;
 
 use super::{Described, Format, MatrixLayout, THROUGH, order_by_row};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, DeviceProfile, Op, OpCall, Operand, Operation, Program, Role, Variant, choose,
-};
+use crate::program::prelude::*;
 use crate::shape::index_u32;
 use steps::{Compressed, ConvertSteps};
 

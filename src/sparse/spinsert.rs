@@ -3,14 +3,8 @@
 use super::spconvert::insert_slots;
 use super::{Described, Format, MatrixLayout};
 use crate::array::{HostArray, HostData};
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::clear_words;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Role, Setting, Variant, choose, kernel_params,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use half::f16;
 
 /// Inserts entries into a sparse matrix of coordinates, or into free slots of an ELL matrix.

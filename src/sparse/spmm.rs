@@ -7,11 +7,8 @@ use super::by_row::given_order;
 use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Spmv};
 use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Decision, DeviceProfile, Input, Op, OpCall, Operand, Operation, Program, Role,
-};
+use crate::program::Decision;
+use crate::program::prelude::*;
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
 use lowering::SpmmLowering;

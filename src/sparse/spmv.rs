@@ -12,13 +12,8 @@ use super::matrix_layout::windows;
 use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Statistics};
 use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Access, Asked, Binding, Bits, Decision, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
+use crate::program::{Bits, Decision, choose_with, deterministic};
 
 /// Multiplies a sparse matrix by a vector: `y = alpha A x + beta y`.
 ///
