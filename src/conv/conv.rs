@@ -45,8 +45,8 @@ use half::f16;
 /// cooperative matrices, which truncate sums; f16 adds its rounding. [`Precision::Exact`] keeps f16 off cooperative
 /// matrices. `winograd` computes with sums and differences of cells, whose magnitudes enter its error: at most 256
 /// times as much if all cells and weights have one magnitude, and some 10 times as much on random data
-/// ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all outputs
-/// of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply it by
+/// ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all outputs of
+/// its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply it by
 /// zeros beyond the edge.
 ///
 /// # Cost
@@ -57,14 +57,14 @@ use half::f16;
 /// multiples of 8: with channels last and such channels neither x nor weights. The plan's report states the scratch.
 ///
 /// # Variants
-/// `direct`: the definition. `im2col`: windows unrolled to columns in scratch, then a matrix product.
-/// `implicit`: the same product, whose kernel gathers the windows while it stages them, in slices of the sum where
-/// there are few outputs. `unstaged`: the same without workgroup memory, for processors. `tiled`: tiles of x with
-/// their halo in workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1.
-/// `depthwise`: for one channel a group. `coop`: the product of `implicit` on cooperative matrices, for f16. f16 runs
-/// as `direct`, `implicit`, `unstaged`, `depthwise` or `coop`, channels last as the first three or `coop`. `auto`
-/// (the default) takes `depthwise` where it fits, otherwise the variant that is predicted to be the fastest;
-/// `winograd` from 32 channels on, `tiled` from 25 cells on. On processors it goes by the size.
+/// `direct`: the definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`:
+/// the same product, whose kernel gathers the windows while it stages them, in slices of the sum where there
+/// are few outputs. `tiled`: tiles of x with their halo in
+/// workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for
+/// one channel a group. `coop`: the product of `implicit` on cooperative matrices, for f16. f16 runs as `direct`,
+/// `implicit`, `depthwise` or `coop`, channels last as the first two or `coop`. `auto` (the default) takes `depthwise`
+/// where it fits, otherwise the variant that is predicted to be the fastest; `winograd` from 32 channels on, `tiled`
+/// from 25 cells on. On processors it goes by the size.
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
@@ -84,9 +84,8 @@ use half::f16;
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_columns.wgsl`,
-/// `conv_implicit.wgsl` and `conv_unstaged.wgsl`, products as for [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur et al.,
-/// 2014);
+/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_columns.wgsl`
+/// and `conv_implicit.wgsl`, products as for [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur et al., 2014);
 /// `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`;
 /// `conv_coop.wgsl` with `conv_pack.wgsl` and `conv_pack_weights.wgsl`. On CUDA: `conv_pack.cu` and `conv_wmma.cu`.
 ///
@@ -126,9 +125,8 @@ impl Conv2d {
         self
     }
 
-    /// Sets the number of slices that `implicit` and `unstaged` cut the sum of an output into, clamped to 1 to 1024;
-    /// each has scratch of the size of the output. The default is predicted to be the fastest. Other variants ignore
-    /// it.
+    /// Sets the number of slices that `implicit` cuts the sum of an output into, clamped to 1 to 1024; each has scratch
+    /// of the size of the output. The default is predicted to be the fastest. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
         self.slices = Some(slices);
@@ -273,10 +271,9 @@ pub(super) fn sample_layers(op: &'static str, variant: &str, profile: &DevicePro
         _ => [new([2, 4, 8, 8], 8, [3, 3]), new([2, 3, 7, 9], 5, [3, 3]), new([3, 16, 28, 28], 64, [3, 3])],
     };
     let strided = Layer { stride: [2, 2], ..layers[1].clone() };
-    let many =
-        matches!(variant, "direct" | "im2col" | "implicit" | "unstaged" | "coop").then_some(strided.clone());
+    let many = matches!(variant, "direct" | "im2col" | "implicit" | "coop").then_some(strided.clone());
     let last = |layer: &Layer| Layer { last: true, ..layer.clone() };
-    let ordered = if matches!(variant, "direct" | "implicit" | "unstaged" | "coop") {
+    let ordered = if matches!(variant, "direct" | "implicit" | "coop") {
         vec![layers[0].clone(), strided.clone(), last(&layers[0]), last(&layers[2]), last(&strided)]
     } else {
         Vec::new()
@@ -309,8 +306,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, dtype, profile));
     // k of 36 in slices, with and without bias.
-    let sliced = matches!(variant, "implicit" | "unstaged" | "coop")
-        .then(|| of(first.clone(), Activation::None).slices(3));
+    let sliced =
+        matches!(variant, "implicit" | "coop").then(|| of(first.clone(), Activation::None).slices(3));
     let sliced = sliced.iter().flat_map(|op| [false, true].map(|biased| op.lower_as(biased, dtype, profile)));
     plain.chain(ended).chain(sliced).collect()
 }

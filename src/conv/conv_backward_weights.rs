@@ -2,7 +2,7 @@
 
 use super::conv::{Conv2d, sample_layers};
 use super::coop::CoopLayer;
-use super::correlate::{COOP, UNSTAGED, unfit, wrong_variant};
+use super::correlate::{COOP, unfit, wrong_variant};
 use super::layer::{
     self, CHANNELS_LAST, Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE,
     add_operands,
@@ -46,31 +46,30 @@ use std::ops::Range;
 ///
 /// # Precision and determinism
 /// Elements are f32 or f16, with the layer's precision; sums are of f32 and rounded once. Each gradient is a sum of
-/// `N P Q` products in an order that depends on variant, shape and device, never by atomics; the same device gives
-/// the same bits. The error is at most `gamma(N P Q + 4)` times the sum of the products' magnitudes, four times that
-/// on cooperative matrices; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity reaches the
-/// weights whose products it enters; one in `dy` also through the zeros around x.
+/// `N P Q` products in an order that depends on variant, shape and device, never by atomics; the same device gives the
+/// same bits. The error is at most `gamma(N P Q + 4)` times the sum of the products' magnitudes, four times that on
+/// cooperative matrices; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity
+/// reaches the weights whose products it enters; one in `dy` also through the zeros around x.
 ///
 /// # Cost
 /// As [`Conv2d`]. The sum is split into slices that fill the device. Each slice takes a slab of scratch of the size
 /// of `dw`, and a second dispatch adds the slabs. `db` takes scratch of N M elements.
 ///
 /// # Variants
-/// `direct`: the definition, slice by slice. `implicit`: a product of dy and the windows of x, which its
-/// kernel gathers. `unstaged`: the same without workgroup memory, for processors. `winograd`: for 3 x 3 with stride
-/// and dilation 1; transforms tiles of gradients and of cells and computes a quarter of the products, with up to 256
-/// MiB of scratch. `coop`: the product of `implicit` on cooperative matrices, for f16. f16 and channels last run as
-/// `direct`, `implicit`, `unstaged` or `coop`, and a last pass rounds or orders the sums. `auto` (the default) takes
-/// `coop` for f16 where the device has it, `winograd` from 32 channels on, `direct` for groups of few filters and
-/// short windows, and `implicit` (on processors `unstaged`) otherwise.
+/// `direct`: the definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel
+/// gathers. `winograd`: for 3 x 3 with stride and dilation 1; transforms tiles of gradients and of cells and
+/// computes a quarter of the products, with up to 256 MiB of scratch. `coop`: the product of `implicit` on cooperative
+/// matrices, for f16. f16 and channels last run as `direct`, `implicit` or `coop`, and a last pass rounds or orders the
+/// sums. `auto` (the default) takes `coop` for f16 where the device has it, `winograd` from 32 channels on, `direct`
+/// for groups of few filters and short windows, and `implicit` otherwise.
 ///
 /// # Errors
 /// As [`Conv2d`].
 ///
 /// # Algorithm
-/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl` and `conv_unstaged.wgsl`,
-/// products as for [`Gemm`](crate::Gemm); `conv_backward_weights_winograd.wgsl`; `conv_coop.wgsl`;
-/// `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`, `conv_round.wgsl`.
+/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as for [`Gemm`](crate::Gemm);
+/// `conv_backward_weights_winograd.wgsl`; `conv_coop.wgsl`; `conv_backward_weights_sum.wgsl`,
+/// `conv_backward_weights_bias.wgsl`, `conv_round.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2dBackwardWeights {
     layer: Layer,
@@ -81,7 +80,6 @@ pub struct Conv2dBackwardWeights {
 const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one thread for each weight and slice, by the definition"),
     Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
-    UNSTAGED,
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
     COOP,
 ];
@@ -102,7 +100,6 @@ kernel_params! {
 enum GradientWay {
     Direct,
     Implicit,
-    Unstaged,
     Winograd,
     Coop,
 }
@@ -156,8 +153,6 @@ impl Conv2dBackwardWeights {
                 && c.images * c.pixels() >= 1 << 10
             {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-            } else if profile.quirks.serial_workgroups {
-                ("unstaged", "a processor's caches replace workgroup memory".to_owned())
             } else {
                 ("implicit", "each loaded window serves several filters".to_owned())
             }
@@ -171,7 +166,6 @@ impl Conv2dBackwardWeights {
             "winograd" => winograd::check(&c)
                 .map(|()| GradientWay::Winograd)
                 .map_err(|wrong| unfit(&c, variant, &wrong))?,
-            "unstaged" => GradientWay::Unstaged,
             _ => GradientWay::Implicit,
         };
         let mut program = Program::new(c.op, decision);
@@ -210,12 +204,7 @@ impl Conv2dBackwardWeights {
             match way {
                 GradientWay::Direct => chunks.iter().try_for_each(|chunk| all.direct(&mut program, chunk))?,
                 GradientWay::Winograd => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
-                GradientWay::Unstaged => chunks
-                    .iter()
-                    .try_for_each(|chunk| all.product(&mut program, chunk, LayerProduct::unstaged_weights))?,
-                _ => chunks
-                    .iter()
-                    .try_for_each(|chunk| all.product(&mut program, chunk, LayerProduct::weights))?,
+                _ => chunks.iter().try_for_each(|chunk| all.implicit(&mut program, chunk))?,
             }
             if !c.is_plain() {
                 round(&mut program, &c, (sum, whole), whole_of(&c));
@@ -327,15 +316,9 @@ impl GradientSlabs<'_> {
         self.sum(program, slabs, slices, chunk.first == 0)
     }
 
-    /// Adds the product of dy and windows of a chunk.
-    fn product(
-        &mut self,
-        program: &mut Program,
-        chunk: &ImageChunk,
-        of: fn(&Correlation, &ImageChunk, &DeviceProfile) -> LayerProduct,
-    ) -> Result<()> {
+    fn implicit(&mut self, program: &mut Program, chunk: &ImageChunk) -> Result<()> {
         let Self { c, output, profile, .. } = *self;
-        let product = of(c, chunk, profile);
+        let product = LayerProduct::weights(c, chunk, profile);
         let all = chunk.images * c.pixels();
         let slice = product.slice(output.size, profile);
         let slices = all.div_ceil(slice);

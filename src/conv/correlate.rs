@@ -23,16 +23,11 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one thread for each output, by the definition"),
     Variant::portable("im2col", "windows unrolled to columns in scratch, then matrix products"),
     Variant::portable("implicit", "a matrix product that gathers windows while it stages them"),
-    UNSTAGED,
     Variant::portable("tiled", "tiles of x with their halo in workgroup memory, rows of cells in registers"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 outputs from 36 matrix products"),
     Variant::portable("depthwise", "one channel a group: several outputs for each thread, sums in registers"),
     COOP,
 ];
-
-/// The variant without workgroup memory, of layers and their gradients.
-pub(super) const UNSTAGED: Variant =
-    Variant::portable("unstaged", "the product of `implicit` without workgroup memory, for processors");
 
 /// The variant on cooperative matrices, of layers and their gradients.
 pub(super) const COOP: Variant = Variant {
@@ -130,7 +125,6 @@ enum CorrelationWay {
     Direct,
     Im2col,
     Implicit,
-    Unstaged,
     Tiled(Tiled),
     Winograd,
     Depthwise(Depthwise),
@@ -151,7 +145,6 @@ impl CorrelationWay {
             )),
             "direct" => Ok(Self::Direct),
             "im2col" => Ok(Self::Im2col),
-            "unstaged" => Ok(Self::Unstaged),
             "tiled" => Tiled::check(c).map(|()| Self::Tiled(Tiled::new(c, profile))),
             "winograd" => winograd::check(c).map(|()| Self::Winograd),
             "depthwise" => Depthwise::check(c, profile).map(Self::Depthwise),
@@ -202,17 +195,17 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     }
 }
 
-/// For drivers that run workgroups one after the other. Mesa 22.3's software driver, us of `direct`, `winograd` and
-/// `unstaged`: 32 channels of 32 x 32, 3 x 3, to one 1358, 413, 516, to three 4021, 414, 502; 3 channels of 56 x 56,
-/// 1 x 1, to 64 8476, -, 981; 64 channels of 28 x 28, 3 x 3, to 64 -, 6768, 11747.
+/// For drivers that run workgroups one after the other.
 fn serial_policy(c: &Correlation) -> (&'static str, String) {
-    if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 9 {
+    if c.to < 4 && c.terms() <= DIRECT {
+        ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10
+    {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if c.terms() < 16 {
+        ("direct", format!("{} products an output are too few for tiles", c.terms()))
     } else {
-        (
-            "unstaged",
-            "each loaded window serves several filters; a processor's caches replace workgroup memory".into(),
-        )
+        ("implicit", "each loaded window serves several filters".to_owned())
     }
 }
 
@@ -223,8 +216,7 @@ impl ConvJob<'_> {
         match way {
             CorrelationWay::Direct => self.direct(program, &chunks),
             CorrelationWay::Im2col => self.im2col(program, &chunks),
-            CorrelationWay::Implicit => self.product(program, &chunks, LayerProduct::windows),
-            CorrelationWay::Unstaged => self.product(program, &chunks, LayerProduct::unstaged_windows),
+            CorrelationWay::Implicit => self.implicit(program, &chunks),
             CorrelationWay::Tiled(tiled) => tiled.lower(self, program, &chunks),
             CorrelationWay::Winograd => winograd::lower(self, program, &chunks),
             CorrelationWay::Coop => CoopLayer::lower(self, program),
@@ -296,15 +288,10 @@ impl ConvJob<'_> {
         turned
     }
 
-    /// Writes the product with gathered windows, which `windows` describes.
-    fn product(
-        &self,
-        program: &mut Program,
-        chunks: &[ImageChunk],
-        windows: fn(&Correlation, usize, Option<u32>, &DeviceProfile) -> LayerProduct,
-    ) -> Result<()> {
+    fn implicit(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product = |chunk: &ImageChunk| windows(&self.c, chunk.images, self.slices, self.profile);
+        let product =
+            |chunk: &ImageChunk| LayerProduct::windows(&self.c, chunk.images, self.slices, self.profile);
         let outputs = |chunk: &ImageChunk| (chunk.images * self.c.image()[1]) as u64;
         let products: Vec<_> = chunks.iter().map(product).collect();
         program.decision.because(format_args!("{}", products[0].text()));

@@ -46,25 +46,10 @@ const GPU: &[Division] = &[
 /// Small, to compile quickly.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
-/// For `unstaged`, where one core runs all threads of a workgroup, and on other devices. A walk advances by one of k.
-const UNSTAGED: &[Division] = &[
-    Division::new([16, 32, 1], [8, 8]),
-    Division::new([8, 64, 1], [8, 8]),
-    Division::new([4, 64, 1], [4, 8]),
-    Division::new([8, 16, 1], [4, 4]),
-];
-const UNSTAGED_ON_CARDS: &[Division] = &[Division::new([64, 64, 1], [4, 4])];
-
-/// Steps of k that a round of `unstaged` takes.
-const UNSTAGED_STEPS: usize = 4;
-
 /// Threads that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
 fn fill(profile: &DeviceProfile) -> usize {
     if profile.class == DeviceClass::Discrete { 132 * 512 } else { 32 * 256 }
 }
-
-/// Workgroups of `unstaged` that fill a few cores.
-const FEW_TILES: usize = 16;
 
 /// The shortest slice of k.
 const MIN_SLICE: usize = 256;
@@ -82,16 +67,11 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
     }
 }
 
-fn unstaged_rows(profile: &DeviceProfile) -> &'static [Division] {
-    if profile.quirks.serial_workgroups { UNSTAGED } else { UNSTAGED_ON_CARDS }
-}
-
 /// The rows of a variant of a layer that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
         "coop" => super::coop::row_names(),
         "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
-        "unstaged" => unstaged_rows(profile).iter().map(Division::name).collect(),
         _ => Vec::new(),
     }
 }
@@ -117,23 +97,11 @@ enum ProductKind {
     Weights,
 }
 
-/// Which of [`UNSTAGED`] suits m, n, k and groups.
-fn unstaged_row([m, n, ..]: [usize; 4]) -> usize {
-    match m {
-        _ if n <= 64 => 3,
-        0..=4 => 2,
-        5..=8 => 1,
-        _ => 0,
-    }
-}
-
 /// The product of a layer or of one of its gradients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerProduct {
     kind: ProductKind,
     form: RegisterForm,
-    /// Both factors come straight from storage.
-    unstaged: bool,
     /// Rows of a group; `n` counts the columns of all work.
     m: usize,
     n: usize,
@@ -219,32 +187,7 @@ impl LayerProduct {
             walked: Some(walked),
             ..RegisterForm::of(division)
         };
-        Self { kind, form, unstaged: false, m, n, k, groups, slice_k: k, bytes, seconds: 0.0 }
-    }
-
-    /// The product of walked factors with sums in registers and both factors straight from storage.
-    fn unstaged(
-        (op, bytes): (&str, u64),
-        kind: ProductKind,
-        sizes: [usize; 4],
-        (vec, slices): (bool, Option<u32>),
-        profile: &DeviceProfile,
-    ) -> Self {
-        let rows = unstaged_rows(profile);
-        let forced = profile.choices.row(op, "unstaged");
-        let forced = forced.and_then(|name| rows.iter().find(|row| row.name() == name));
-        let row = |i: usize| &rows[i.min(rows.len() - 1)];
-        let division = forced.unwrap_or_else(|| row(unstaged_row(sizes)));
-        // A walked A is loaded by elements.
-        let vec = vec && kind == ProductKind::Windows;
-        let whole = Self::divided(kind, sizes, (vec, bytes), *division, profile);
-        let slices = slices.map_or(1, |slices| (slices as usize).clamp(1, MAX_SLICES));
-        Self { unstaged: true, ..whole }.sliced(slices)
-    }
-
-    /// Slices are multiples of this.
-    fn slice_step(&self) -> usize {
-        if self.unstaged { UNSTAGED_STEPS } else { 2 * self.form.tile.k as usize }
+        Self { kind, form, m, n, k, groups, slice_k: k, bytes, seconds: 0.0 }
     }
 
     /// Says if the gradient with respect to weights has few idle rows and columns in this tile, and fills the device.
@@ -299,7 +242,7 @@ impl LayerProduct {
 
     /// The layer with k in `slices` of even numbers of steps.
     fn sliced(self, slices: usize) -> Self {
-        let step = self.slice_step();
+        let step = 2 * self.form.tile.k as usize;
         let slice_k = if slices > 1 { self.k.div_ceil(slices).next_multiple_of(step) } else { self.k };
         let mut sliced = Self { slice_k, ..self };
         if sliced.slices() > 1 && sliced.form.steps == StepCount::Odd {
@@ -316,25 +259,10 @@ impl LayerProduct {
         slices: Option<u32>,
         profile: &DeviceProfile,
     ) -> Self {
-        let sizes = Self::sizes(c, images);
+        let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
         let elements = (images * c.image()[0]) as f64 + (c.groups * c.to * c.terms()) as f64;
         let given = (c.terms().is_multiple_of(4), c.size_of() as f64 * elements, slices);
         Self::new((c.op, c.size_of()), ProductKind::Windows, sizes, given, profile)
-    }
-
-    fn sizes(c: &Correlation, images: usize) -> [usize; 4] {
-        [c.to, images * c.pixels(), c.terms(), c.groups]
-    }
-
-    /// The same without workgroup memory, in one slice by default.
-    pub(super) fn unstaged_windows(
-        c: &Correlation,
-        images: usize,
-        slices: Option<u32>,
-        profile: &DeviceProfile,
-    ) -> Self {
-        let given = (c.terms().is_multiple_of(4), slices);
-        Self::unstaged((c.op, c.size_of()), ProductKind::Windows, Self::sizes(c, images), given, profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
@@ -350,12 +278,6 @@ impl LayerProduct {
         let sizes = [c.to, c.terms(), chunk.images * c.pixels(), c.groups];
         let vec = !c.last && c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
         Self::new((c.op, c.size_of()), ProductKind::Weights, sizes, (vec, 0.0, None), profile)
-    }
-
-    /// The same without workgroup memory.
-    pub(super) fn unstaged_weights(c: &Correlation, chunk: &ImageChunk, profile: &DeviceProfile) -> Self {
-        let sizes = [c.to, c.terms(), chunk.images * c.pixels(), c.groups];
-        Self::unstaged((c.op, c.size_of()), ProductKind::Weights, sizes, (false, None), profile)
     }
 
     /// Counts the tiles of C, of all groups.
@@ -380,13 +302,8 @@ impl LayerProduct {
     pub(super) fn slice(&self, slab: u64, profile: &DeviceProfile) -> usize {
         let all = self.tiles() * self.form.threads() as usize;
         let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
-        let filling = if self.unstaged && profile.quirks.few_cores {
-            FEW_TILES / self.tiles().max(1)
-        } else {
-            fill(profile) / all.max(1)
-        };
-        let wanted = filling.min(self.k / MIN_SLICE).clamp(1, most);
-        let slice = self.k.div_ceil(wanted).next_multiple_of(self.slice_step());
+        let wanted = (fill(profile) / all.max(1)).min(self.k / MIN_SLICE).clamp(1, most);
+        let slice = self.k.div_ceil(wanted).next_multiple_of(2 * self.form.tile.k as usize);
         slice.min(MAX_SLICE)
     }
 
@@ -482,14 +399,6 @@ impl LayerProduct {
                 .constant("UP_H", c.up[0] as u32)
                 .constant("UP_W", c.up[1] as u32);
         }
-        if self.unstaged {
-            let RegisterForm { tile, thread, vec_a, .. } = self.form;
-            let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
-            let spec = spec.constant("THREAD_M", thread[0]).constant("THREAD_N", thread[1]);
-            let gradients = self.kind == ProductKind::Weights;
-            let spec = spec.flag("VEC_A", vec_a).flag("GRADIENTS", gradients);
-            return Kernel::of_file("conv/conv_unstaged", spec);
-        }
         self.form.kernel(spec)
     }
 
@@ -503,11 +412,8 @@ impl LayerProduct {
         bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
-        // One round for each step of k, which is written out; up to three more for the rest of `unstaged`.
-        let most = match self.unstaged {
-            true => profile.loop_steps(1, 1 << 32) * UNSTAGED_STEPS as u64,
-            false => profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k),
-        };
+        // One round for each step of k, which is written out.
+        let most = profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k);
         if self.slice_k as u64 > most {
             return Err(err!(
                 TooLarge,

@@ -331,9 +331,7 @@ impl Stencil {
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         // A buffer of the caller's need not be one that a uniform can be.
         let (taps, constant) = (self.taps(), self.weights.is_some() && self.taps() <= MAX_CONSTANT);
-        // Without uniforms `naive` remains: 125 weights of an operand on Mesa 22.3's software driver 675 us, 220
-        // written out.
-        let most_terms = if profile.quirks.slow_compiler && constant { MAX_TERMS_ON_CPU } else { MAX_TERMS };
+        let most_terms = if profile.quirks.slow_compiler { MAX_TERMS_ON_CPU } else { MAX_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         // A thread of `register` computes four rows. Mesa 22.3's software driver, 1 x 383: 112 us, `constant` 37.
         let flat = profile.quirks.serial_workgroups && constant && self.axes == 2 && self.extents[1] < 2;

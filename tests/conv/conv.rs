@@ -72,7 +72,7 @@ fn conv_matches_reference_for_every_layer() {
 }
 
 #[test]
-fn products_add_slices_of_their_sums() {
+fn implicit_adds_slices_of_its_sums() {
     for device in devices() {
         for (number, op) in layers(device).filter(|(number, _)| turn(*number as usize, 8)) {
             let [x, w, _] = lengths(&op, shape(number));
@@ -80,9 +80,8 @@ fn products_add_slices_of_their_sums() {
             let (x, w) = (random.elements::<f32>(x), random.elements::<f32>(w));
             let bias = random.elements::<f32>(op.weights_shape()[0]);
             let bias = (number % 2 == 0).then_some(&bias[..]);
-            let variant = ["implicit", "unstaged"][number as usize / 3 % 2];
             let op =
-                op.activation(Activation::Tanh).variant(variant).slices([2, 3, 2000][number as usize % 3]);
+                op.activation(Activation::Tanh).variant("implicit").slices([2, 3, 2000][number as usize % 3]);
             let (want, bound) = (conv(&op, &x, &w, bias).unwrap(), conv_bound(&op, &x, &w, bias).unwrap());
             let got = run(device, &op, &x, &w, bias).unwrap();
             assert_close(&format!("{}: {op:?}", device.label), &numbers(&got), &numbers(&want), &bound);
@@ -153,7 +152,7 @@ fn conv_propagates_nan_and_infinities_only_where_read() {
         x[9] = f32::NAN;
         x[64 + 54] = f32::INFINITY;
         let w = vec![1.0f32; 4 * 18];
-        for variant in ["direct", "im2col", "implicit", "unstaged"] {
+        for variant in ["direct", "im2col", "implicit"] {
             let op = Conv2d::new([1, 2, 8, 8], 4, [3, 3]).variant(variant);
             let got = run(device, &op, &x, &w, None).unwrap();
             let want = conv(&op, &x, &w, None).unwrap();

@@ -33,7 +33,7 @@ fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {
 
 /// Says if the variant takes f16 and channels last.
 fn has_orders(variant: &str) -> bool {
-    matches!(variant, "auto" | "direct" | "implicit" | "unstaged" | "coop")
+    matches!(variant, "auto" | "direct" | "implicit" | "coop")
 }
 
 /// Says if the elements of a case are f16.
