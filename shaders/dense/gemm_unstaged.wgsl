@@ -1,7 +1,7 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), with sums in registers and both factors straight from storage:
-// no workgroup memory and no barrier, for processors, whose caches serve the loads. A thread computes THREAD_M x
-// THREAD_N elements of C, four steps of k at a time, a workgroup TILE_M x TILE_N. Requires f16 where T is f16. BYTES: an
-// element is a word of four signed bytes along k.
+// no workgroup memory and no barrier, for processors, whose caches serve the loads. A thread computes
+// THREAD_M x THREAD_N elements of C, four steps of k at a time, a workgroup TILE_M x TILE_N. Requires f16 where T is
+// f16. BYTES: an element is a word of four signed bytes along k.
 #import dense/gemm_factors
 #import dense/gemm_order
 #import dense/gemm_end_c
