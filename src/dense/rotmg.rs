@@ -111,7 +111,7 @@ pub(super) const INFO: Operation = Operation {
     outputs: &[("d1", "(1)"), ("d2", "(1)"), ("x1", "(1)"), ("param", "(5)")],
     types: &[DType::F32],
     domains: &[
-        ("d1", Domain::NotNegative),
+        ("d1", Domain::Finite),
         ("d2", Domain::Finite),
         ("x1", Domain::Finite),
         ("y1", Domain::Finite),
