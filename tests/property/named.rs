@@ -22,6 +22,8 @@ struct Inputs<'d> {
     first: Option<Vec<usize>>,
     dtype: DType,
     more: bool,
+    /// Whether extents are those that fit, as in the op's example.
+    fitting: bool,
 }
 
 /// Elements of a type that its domain allows.
@@ -88,6 +90,9 @@ impl Supply for Inputs<'_> {
     }
 
     fn extents(&mut self, _: &str, usual: &[usize]) -> Vec<usize> {
+        if self.fitting {
+            return usual.to_vec();
+        }
         usual.iter().map(|&extent| self.draw.option(&[extent, extent, 1, 3, 5, 8])).collect()
     }
 
@@ -171,11 +176,11 @@ fn built(
     draw: &mut Draw,
     settings: &Settings,
     (shape, dtype): (&[usize], DType),
-    variant: &str,
+    (variant, fitting): (&str, bool),
 ) -> Option<Case> {
     let op = settings.op();
     let (operator, more) = (settings.word("op").unwrap_or_default().to_owned(), draw.option(&[false, true]));
-    let mut inputs = Inputs { draw, op, operator, first: Some(shape.to_vec()), dtype, more };
+    let mut inputs = Inputs { draw, op, operator, first: Some(shape.to_vec()), dtype, more, fitting };
     let call: OpCall = op.build(Ask::new(settings).variant(variant).supplied_by(&mut inputs)).ok()?;
     call.lower(&DeviceProfile::h100()).ok()?;
     let wanted = reference::wanted(op, &call).ok()??;
@@ -189,7 +194,7 @@ pub(super) fn case(draw: &mut Draw, op: &'static Operation) -> Case {
     let first = shape(draw, op);
     for attempt in 0..TRIES {
         let again = if attempt < TRIES / 4 { first.clone() } else { shape(draw, op) };
-        let drawn = settings(draw, op).and_then(|s| built(draw, &s, (&again, dtype), variant));
+        let drawn = settings(draw, op).and_then(|s| built(draw, &s, (&again, dtype), (variant, false)));
         if let Some(case) = drawn {
             return case;
         }
@@ -199,6 +204,6 @@ pub(super) fn case(draw: &mut Draw, op: &'static Operation) -> Case {
         plain.text(name, *value).unwrap();
     }
     let example = (op.example.shape, op.types[0]);
-    let named = built(draw, &plain, example, variant).or_else(|| built(draw, &plain, example, "auto"));
+    let named = [variant, "auto"].iter().find_map(|variant| built(draw, &plain, example, (variant, true)));
     named.expect("an example is a case")
 }
