@@ -78,13 +78,13 @@ impl Rot {
 
     /// Multiplies by a matrix instead, `x[i] = h11 x[i] + h12 y[i]`, `y[i] = h21 x[i] + h22 y[i]`, given as BLAS's
     /// `rotm` takes it: a flag, h11, h21, h12 and h22. A flag of -1 takes all four; 0 takes 1 for h11 and h22; 1 takes
-    /// 1 for h12 and -1 for h21; -2 changes nothing.
+    /// 1 for h12 and -1 for h21; -2 changes nothing. Other flags count as 1 above 0, else as -1.
     pub fn modified(n: usize, [flag, h11, h21, h12, h22]: [f32; 5]) -> Self {
         let matrix = match flag {
             -2.0 => [1.0, 0.0, 0.0, 1.0],
             0.0 => [1.0, h12, h21, 1.0],
-            flag if flag < 0.0 => [h11, h12, h21, h22],
-            _ => [h11, 1.0, -1.0, h22],
+            flag if flag > 0.0 => [h11, 1.0, -1.0, h22],
+            _ => [h11, h12, h21, h22],
         };
         Self { matrix, ..Self::new(n, 1.0, 0.0) }
     }

@@ -42,9 +42,10 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
     let mut results: [Vec<(f64, f64)>; 4] = Default::default();
     for i in 0..parameters.len() {
         let [mut p, mut g, m, v] = [parameters, gradients, first, second].map(|values| values[i].to_f64());
-        let mut of_g = g.abs();
+        let (mut of_g, mut decayed) = (g.abs(), 0.0);
         if decoupled {
-            p -= rate * decay * p;
+            decayed = rate * decay * p;
+            p -= decayed;
         } else {
             of_g += (decay * p).abs();
             g += decay * p;
@@ -63,7 +64,7 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
         let least_size = (size - of_root).max(eps);
         let of_size = if least_size == 0.0 { f64::INFINITY } else { size / least_size - 1.0 };
         let of_step = rate.abs() * of_m / full[0] / least_size + step.abs() * (of_size + 10.0 * u);
-        results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs()) + least));
+        results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs() + decayed.abs()) + least));
         results[1].push((m, of_m));
         results[2].push((v, of_v));
     }
