@@ -121,7 +121,7 @@ fn every_variant_takes_a_length_from_the_device() {
     let mut failures = Vec::new();
     let with_length = || programs().filter(|op| op.options.iter().any(|option| option.name == "length"));
     for device in devices() {
-        let lengths: &[usize] = if device.main { sample(&[70_001, 300, 5, 4097], 2) } else { &[4097] };
+        let lengths: &[usize] = if device.main { sample(&[70_001, 300, 5], 2) } else { &[4097] };
         for op in with_length() {
             let has = |name: &str| op.options.iter().any(|option| option.name == name);
             // More than one workgroup puts in order, more bins than fit one, and a second operator.
@@ -230,7 +230,7 @@ fn requests_by_name_never_panic() {
     ];
     let mut random = Random::new(11);
     let mut lowered: BTreeMap<&str, u32> = BTreeMap::new();
-    for round in 0..300 {
+    for round in 0..120 {
         for op in programs() {
             let profile = &profiles[round % profiles.len()];
             *lowered.entry(op.name).or_default() +=

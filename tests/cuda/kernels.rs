@@ -1,13 +1,17 @@
 //! Every CUDA kernel through NVRTC, for every architecture, without a device.
 
+use crate::support::coverage::in_turn;
 use crate::support::cuda::nvrtc;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tilework::ErrorKind;
 use tilework::cuda::{Arch, CudaKernel, CudaProfile, Nvrtc};
 
+/// A kernel, the target to compile it for, and its entry points.
+type Compiled = (CudaKernel, String, Vec<&'static str>);
+
 /// One kernel for each source of the samples, for each architecture that runs it, with all its entry points.
-fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
+fn kernels() -> Vec<Compiled> {
     let mut all = HashMap::new();
     for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
         for program in tilework::cuda::samples(&profile).unwrap() {
@@ -38,11 +42,19 @@ fn variants_reach_every_cuda_source() {
 #[test]
 fn every_kernel_compiles() {
     let Some(nvrtc) = nvrtc() else { return };
-    let kernels = kernels();
+    let mut kernels = kernels();
+    kernels.sort_by_cached_key(|(kernel, target, _)| (kernel.source, kernel.defines.clone(), target.clone()));
+    let one = |(a, ..): &Compiled, (b, ..): &Compiled| (a.source, &a.defines) == (b.source, &b.defines);
+    // In turn, each kernel for one of the architectures that run it.
+    let kernels: Vec<_> = (kernels.chunk_by(one).enumerate())
+        .flat_map(|(at, group)| {
+            group.iter().enumerate().filter(move |(i, _)| in_turn(at + i, group.len())).map(|(_, k)| k)
+        })
+        .collect();
     let next = AtomicUsize::new(0);
     let compile = || {
         let mut wrong = Vec::new();
-        while let Some((kernel, target, entries)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(&(kernel, target, entries)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
             match nvrtc.compile(kernel, target) {
                 Ok(code) => {
                     let has = |name: &str| code.windows(name.len()).any(|w| w == name.as_bytes());

@@ -23,6 +23,12 @@ pub(crate) fn turn(i: usize, n: usize) -> bool {
     all() || i.is_multiple_of(n)
 }
 
+/// Whether case `i` of those that the default run leaves out runs: in the complete run always, but every `n`th one
+/// where TILEWORK_CASES gives the number of random cases, as `.ci/run` does.
+pub(crate) fn in_turn(i: usize, n: usize) -> bool {
+    !all() || std::env::var_os("TILEWORK_CASES").is_none() || i.is_multiple_of(n)
+}
+
 /// The number of random cases: `n` in the complete run, a sixteenth of it otherwise.
 pub(crate) fn cases(n: usize) -> usize {
     if all() { n } else { n.div_ceil(16) }
