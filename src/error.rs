@@ -160,5 +160,4 @@ fn no_room<T>(doing: &str, len: usize) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

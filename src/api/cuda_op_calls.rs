@@ -1,13 +1,10 @@
 //! Ops on CUDA whose types are known only at run time.
 
 use super::op_calls::results;
-use crate::array::{HostArray, HostData, with_data};
+use crate::array::with_data;
 use crate::cuda::{CudaBuffer, CudaExecutable, CudaGpu, CudaStream, RawCudaSlice};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::plan::Report;
-use crate::program::{OpCall, Operand, Role};
-use half::f16;
+use crate::program::prelude::*;
 
 /// A CUDA buffer of any element type that files have.
 trait AnyCudaBuffer {

@@ -1,18 +1,13 @@
 //! Ops by name whose input is a sparse matrix: the format is chosen first, and solvers run until they are done.
 
 use crate::api::DeviceMatrix;
-use crate::array::{HostArray, shape_text};
-use crate::element::{DType, Element};
-use crate::error::{Result, copied, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice, Waiting};
-use crate::program::When;
-use crate::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Supply};
+use crate::program::prelude::*;
 use crate::reference;
 use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
     THROUGH, Target, names, wanted_format,
 };
-use half::f16;
 use std::pin::Pin;
 
 /// A request by names, as on a command line, for an op on a sparse matrix. [`Gpu::drive`] runs a solver or a

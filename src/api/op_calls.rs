@@ -1,14 +1,12 @@
 //! Ops and buffers whose types are known only at run time.
 
-use crate::array::{HostArray, HostData, with_data};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::array::with_data;
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice, Waiting};
 use crate::plan::Report;
 #[cfg(feature = "sim")]
 use crate::program::Operand;
-use crate::program::{OpCall, Role, front};
-use half::f16;
+use crate::program::front;
+use crate::program::prelude::*;
 use std::pin::Pin;
 
 /// A device buffer of any element type that files have.
@@ -66,7 +64,7 @@ impl Gpu {
     /// Uploads elements to a new buffer: as [`upload`](Self::upload).
     ///
     /// # Errors
-    /// Those of [`upload`](Self::upload); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for
+    /// Those of [`upload`](Self::upload); [`InvalidArgument`](ErrorKind::InvalidArgument) for
     /// [`HostData::Unseen`].
     pub fn upload_data(&self, data: &HostData) -> Result<AnyBuffer> {
         with_data!(
@@ -79,7 +77,7 @@ impl Gpu {
     /// Allocates a buffer without writing it: as [`alloc`](Self::alloc).
     ///
     /// # Errors
-    /// Those of [`alloc`](Self::alloc); [`Unsupported`](crate::ErrorKind::Unsupported) for types that [`HostData`]
+    /// Those of [`alloc`](Self::alloc); [`Unsupported`](ErrorKind::Unsupported) for types that [`HostData`]
     /// cannot hold.
     pub fn alloc_data(&self, dtype: DType, n: usize) -> Result<AnyBuffer> {
         Ok(AnyBuffer(match dtype {

@@ -1,9 +1,8 @@
 //! The pages of [`PagePool`] on a device.
 
 use crate::attention::{PageMoves, PagePool, SequenceId};
-use crate::element::Element;
-use crate::error::{Result, err, filled, with_room};
 use crate::gpu::{Buffer, Encoder, Gpu, Recorder, Slice};
+use crate::program::prelude::*;
 
 /// The most bytes of pages on their way.
 const ROOM: usize = 32 << 20;
@@ -14,7 +13,7 @@ impl PagePool {
     /// page are 2^32 - 1, which is none.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if a sequence has more than `keys` tokens; those of [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if a sequence has more than `keys` tokens; those of [`Gpu::alloc`].
     pub fn upload(&self, gpu: &Gpu, ids: &[SequenceId], keys: usize) -> Result<[Buffer<u32>; 2]> {
         let each = keys.div_ceil(self.paging().tokens);
         let mut table = filled("page pool: the table", ids.len().saturating_mul(each), u32::MAX)?;
@@ -39,7 +38,7 @@ impl PageMoves {
     /// MiB or one page.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the cache does not consist of as many pages as the pool; those of
+    /// [`Shape`](ErrorKind::Shape) if the cache does not consist of as many pages as the pool; those of
     /// [`Gpu::alloc`] and [`Recorder::copy`].
     pub fn record<'a, T: Element, E: Encoder>(
         &self,

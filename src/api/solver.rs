@@ -1,9 +1,8 @@
 //! Solvers: plans of many iterations that run until the device finds them done.
 
 use super::DeviceMatrix;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice, Waiting};
-use crate::program::Program;
+use crate::program::prelude::*;
 use crate::sparse::solver::{HEAD, Phases, SolverState};
 use crate::sparse::{ConjugateGradient, Outcome, PageRank, PowerIteration, Solution};
 use std::collections::VecDeque;
@@ -255,7 +254,7 @@ impl Solver<PageRank> {
     /// `progress` gets each iteration and the change of the ranks, in order, after the device has finished it.
     ///
     /// # Errors
-    /// As [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or
+    /// As [`Solver`]; [`InvalidArgument`](ErrorKind::InvalidArgument) for a `start` that was not planned, or
     /// a planned one that is missing.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run<'a>(

@@ -7,10 +7,7 @@ use super::kv_storage::{KvType, Paging};
 use super::layout::AttentionLowering;
 use super::score_stage::ScoreStage;
 use super::way::{AttentionWay, VARIANTS, policy};
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Computes attention of each head, `output = softmax(scale Q K^T + mask) V`, over the keys that each query may see.
 ///
@@ -85,12 +82,12 @@ use half::f16;
 /// another float type than `q` need a `Gpu`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask
+/// - [`Shape`](ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask
 ///   of another shape.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): inputs, a size, scores or a device that the variant cannot use.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, a cap that is
+/// - [`Unsupported`](ErrorKind::Unsupported): inputs, a size, scores or a device that the variant cannot use.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, a cap that is
 ///   not finite and above 0, pages of fewer than 16 or more than 256 tokens, an invalid tile, an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, keys of a head, a mask or scores
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, keys of a head, a mask or scores
 ///   above the largest binding, or a tile above the workgroup limits.
 ///
 /// # Algorithm
@@ -252,7 +249,7 @@ impl Attention {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the number of heads that share a kv head.
     pub(crate) fn group(&self) -> usize {

@@ -7,11 +7,7 @@ use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
 use super::backward_padding;
 use super::backward_stored::{self, StoredSteps};
 use super::by_name;
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::program::{Requires, Translation};
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Computes the gradients of [`Attention`] with respect to q, k and v, from the gradient `dy` of its output: of each
 /// head, with `P = softmax(scale Q K^T)` and `S = P (dY V^T - rowsum(P dY V^T))` by elements, `dQ = scale S K`,
@@ -79,12 +75,12 @@ use half::f16;
 /// of 2 for `naive` and f16, are copied to padded rows in scratch and back.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a size that the variant does not take; operands or a device that
+/// - [`Shape`](ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
+/// - [`Unsupported`](ErrorKind::Unsupported): a size that the variant does not take; operands or a device that
 ///   `coop` cannot use.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
 ///   largest binding, or more queries or keys than the loops of a software driver can take.
 ///
 /// # Algorithm
@@ -180,7 +176,7 @@ impl AttentionBackward {
         if self.saved { 6 } else { 4 }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let of = &self.forward;

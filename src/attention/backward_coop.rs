@@ -4,10 +4,7 @@
 use super::attention_backward::AttentionBackward;
 use super::backward_layout::{GradientLowering, GradientPass};
 use super::backward_statistics::LogBase;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::Program;
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The rows and columns of a cooperative matrix.
 const SIDE: u32 = 16;
@@ -140,5 +137,4 @@ pub(super) fn lower(of: &GradientLowering<'_>, program: &mut Program) -> Result<
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -2,10 +2,7 @@
 
 use super::backward_layout::{GradientLowering, GradientPass};
 use super::backward_statistics::LogBase;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Elements of a vec4.
 pub(super) const UNIT: usize = 4;

@@ -2,11 +2,8 @@
 
 use super::attention_backward::AttentionBackward;
 use super::backward_statistics::{self, LogBase};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::{BoundChunk, BoundSpan};
-use crate::program::{DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params};
-use crate::shader::Spec;
+use crate::program::fit::BoundSpan;
+use crate::program::prelude::*;
 
 kernel_params! {
     /// The parameters of every kernel of the backward pass.

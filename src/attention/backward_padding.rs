@@ -2,9 +2,7 @@
 
 use super::attention_backward::AttentionBackward;
 use super::backward_layout::GradientLowering;
-use crate::error::Result;
-use crate::program::{Access, Grid, Kernel, Operand, Program, Resource, element_fragment, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct PadParams { len: u32 }

@@ -1,10 +1,7 @@
 //! The statistics of queries, from what the forward pass saved.
 
 use super::backward_layout::GradientLowering;
-use crate::element::DType;
-use crate::program::fit::BoundChunk;
-use crate::program::{Binding, Grid, Kernel, Program, Resource, element_fragment, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct SavedParams {

@@ -4,12 +4,7 @@
 use super::backward_layout::GradientLowering;
 use super::backward_statistics::{self, LogBase};
 use crate::dense::GemmBatched;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fill::fill;
-use crate::program::fit::BoundChunk;
-use crate::program::{Binding, DeviceClass, Grid, Kernel, Op, Program, Resource, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 kernel_params! {

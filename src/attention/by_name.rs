@@ -1,12 +1,9 @@
 //! Forms the ops of this family from inputs and options given by name.
 
 use super::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType, ScoreStage};
-use crate::array::{HostArray, HostData};
 use crate::attention::Paging;
-use crate::element::{DType, fp8_code};
-use crate::error::{Result, err, filled, with_room};
-use crate::program::{Asked, Input, OpCall, Role, Setting, by_type};
-use half::f16;
+use crate::element::fp8_code;
+use crate::program::prelude::*;
 
 pub(super) const ATTENTION_INPUTS: &[Input] = &[
     Input::new("q", "(B, H, T, D)"),

@@ -3,9 +3,7 @@
 use super::attention::Attention;
 use super::kv_storage::KvType;
 use super::layout::{AttentionLowering, AttentionOperand};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Kernel, Program};
+use crate::program::prelude::*;
 
 /// The rows and columns of a cooperative matrix.
 const SIDE: u32 = 16;
@@ -76,7 +74,6 @@ fn policy(head_size: usize) -> CoopTile {
     }
 }
 
-/// Tells whether `coop` takes the head size of `op`.
 pub(super) fn takes_heads(op: &Attention) -> bool {
     op.head_size.is_multiple_of(SIDE as usize) && op.head_size <= 128 && op.value_size == op.head_size
 }
@@ -134,5 +131,4 @@ pub(super) fn lower(tile: CoopTile, of: &AttentionLowering<'_>, program: &mut Pr
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -1,9 +1,7 @@
 //! The variant `flash`, which keeps scores in registers: `shaders/attention/attention_flash.wgsl` and its tiles.
 
 use super::layout::{AttentionLowering, AttentionOperand};
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The tile of the variant `flash` of [`Attention`](super::Attention), and its split over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,7 +38,6 @@ impl FlashTile {
         self.groups() * self.lanes
     }
 
-    /// Returns the vec4s in workgroup memory for values of `vec4s`.
     fn staged(self, vec4s: u32) -> u32 {
         let scores = (self.rows + self.keys) * self.dims / 4;
         let values = self.rows * self.weights / 4 + self.values * vec4s;
@@ -57,7 +54,6 @@ impl FlashTile {
             + if self.in_subgroup(profile) { 0 } else { 4 * self.threads() * self.thread_rows }
     }
 
-    /// Adds the tile's constants to `spec`.
     fn specialise(self, spec: Spec) -> Spec {
         spec.constant("TILE_ROWS", self.rows)
             .constant("TILE_KEYS", self.keys)
@@ -86,7 +82,6 @@ impl FlashTile {
     }
 }
 
-/// Chooses the tile for values of `vec4s`.
 pub(super) fn policy(profile: &DeviceProfile, vec4s: u32) -> FlashTile {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {
@@ -195,5 +190,4 @@ pub(super) fn lower(tile: FlashTile, of: &AttentionLowering<'_>, program: &mut P
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

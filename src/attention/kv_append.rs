@@ -4,7 +4,6 @@ use super::by_name;
 use super::kv_storage::{KvType, Paging};
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Appends the keys and values of new tokens to a cache in place: row `lengths[b] + i` of sequence b becomes new row i.
 ///
@@ -51,7 +50,7 @@ use half::f16;
 ///
 /// # Errors
 /// Those of [`Attention`](super::Attention) for its shapes, pages and sizes, and for an unknown variant.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a head or value size above 1024.
+/// [`Unsupported`](ErrorKind::Unsupported): a head or value size above 1024.
 ///
 /// # Algorithm
 /// `shaders/attention/kv_append.wgsl`. Pages as in Kwon et al., *Efficient Memory Management for Large Language Model
@@ -99,7 +98,7 @@ impl KvAppend {
         self
     }
 
-    crate::program::variants!(over.variant);
+    variants!(over.variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (of, read) = self.over.prepare("kv-append", dtype, profile)?;
@@ -134,7 +133,6 @@ impl KvAppend {
         [lanes.max(64), lanes]
     }
 
-    /// Returns the kernel for rows of `size` elements.
     fn kernel(&self, of: &AttentionLowering<'_>, size: usize) -> Kernel {
         let [threads, lanes] = Self::threads(size);
         let bytes = of.kv.is_scaled();

@@ -1,7 +1,6 @@
 //! How keys and values are stored: their element type, and pages.
 
-use crate::element::DType;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 
 /// The element type of stored keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,13 +2,8 @@
 
 use super::attention::Attention;
 use super::kv_storage::{KvType, Paging};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::{BoundChunk, BoundSpan};
-use crate::program::{
-    Access, Binding, DeviceProfile, Grid, Kernel, Operand, Program, Resource, element_fragment, kernel_params,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::fit::BoundSpan;
+use crate::program::prelude::*;
 use std::fmt;
 
 /// Declares parameters: those that every kernel has, and more.
@@ -105,7 +100,6 @@ impl AttentionOperand {
         }
     }
 
-    /// Returns the name of its binding constant.
     fn constant(self) -> &'static str {
         match self {
             Self::Q => "Q_BINDING",
@@ -375,7 +369,6 @@ impl AttentionLowering<'_> {
         }
     }
 
-    /// Returns the spec of a kernel that binds `wanted`.
     pub(super) fn spec(&self, wanted: &[AttentionOperand]) -> Spec {
         let op = self.op;
         let has = |bound: AttentionOperand| wanted.contains(&bound);

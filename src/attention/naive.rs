@@ -2,8 +2,7 @@
 
 use super::layout::{AttentionLowering, AttentionOperand, HeadChunk};
 use super::score_stage::ScoreStage;
-use crate::error::{Result, err};
-use crate::program::{Binding, Grid, Kernel, Program};
+use crate::program::prelude::*;
 
 const WORKGROUP_SIZE: u32 = 256;
 

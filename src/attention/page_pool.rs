@@ -225,7 +225,6 @@ impl PagePool {
 #[must_use = "the pages are copied when the moves are recorded"]
 pub struct PageMoves {
     moves: Vec<[u32; 2]>,
-    /// All pages of the cache.
     pub(crate) pages: usize,
 }
 
@@ -237,5 +236,4 @@ impl PageMoves {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

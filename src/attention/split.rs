@@ -1,8 +1,7 @@
 //! The variant `split-kv`, for few queries and many keys: keys split over workgroups, then partial results merged.
 
 use super::layout::{AttentionLowering, AttentionOperand};
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Grid, Kernel, Program};
+use crate::program::prelude::*;
 
 /// The constants that depend on the device.
 struct SplitPolicy {
@@ -149,5 +148,4 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -6,8 +6,7 @@ use super::flash::{self, FlashTile};
 use super::kv_storage::KvType;
 use super::layout::AttentionLowering;
 use super::{naive, split};
-use crate::error::{Result, err};
-use crate::program::{Program, Requires, Translation, Variant};
+use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable(

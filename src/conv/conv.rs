@@ -4,8 +4,6 @@ use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
 use crate::program::prelude::*;
-use crate::program::{by_type, operands};
-use half::f16;
 
 /// Applies a convolution layer:
 /// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
@@ -75,13 +73,13 @@ use half::f16;
 /// two of tf32.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M; a window larger than the padded image;
+/// - [`Shape`](ErrorKind::Shape): groups that do not divide C and M; a window larger than the padded image;
 ///   a stride or dilation of 0; an extent of 0.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape or the elements; f16 on a
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that does not fit the shape or the elements; f16 on a
 ///   device without it; on a [`Gpu`](crate::Gpu) [`Precision::Split`], and [`Precision::Tensor`] for f32.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; an image or the weights above
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer; an image or the weights above
 ///   the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_columns.wgsl`
@@ -145,12 +143,12 @@ impl Conv2d {
     #[cfg(feature = "nn")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit and groups that do not divide.
+    /// [`Shape`](ErrorKind::Shape) for windows that do not fit and groups that do not divide.
     pub fn output_shape(&self) -> Result<[usize; 4]> {
         self.layer.output_shape()
     }
@@ -198,7 +196,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[] Conv2d as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 

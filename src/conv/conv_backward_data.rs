@@ -5,7 +5,6 @@ use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
 use crate::dense::{Activation, Precision};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
 /// `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j with `i stride + a dilation - pad = y` and
@@ -65,7 +64,7 @@ impl Conv2dBackwardData {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The layer, and the variant.
     pub(crate) fn parts(&self) -> (&Layer, &str) {
@@ -96,7 +95,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Conv2dBackwardData: f32, f16);
+lowered_as!(Conv2dBackwardData: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",

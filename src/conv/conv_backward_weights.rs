@@ -9,10 +9,8 @@ use super::layer::{
 };
 use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
-use crate::array::shape_text;
 use crate::dense::Precision;
 use crate::program::prelude::*;
-use half::f16;
 use std::ops::Range;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its weights,
@@ -127,7 +125,7 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The layer, and the variant.
     pub(crate) fn parts(&self) -> (&Layer, &str) {
@@ -370,7 +368,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[] Conv2dBackwardWeights as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 

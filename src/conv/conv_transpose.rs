@@ -5,8 +5,6 @@ use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
 use crate::program::prelude::*;
-use crate::program::{by_type, operands};
-use half::f16;
 
 /// Applies a transposed convolution layer, which enlarges: each element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, j stride + b dilation - pad]`, then
@@ -48,7 +46,7 @@ use half::f16;
 /// need a stride of 1.
 ///
 /// # Errors
-/// As [`Conv2d`](super::Conv2d). [`Shape`](crate::ErrorKind::Shape) also for pads that leave an empty output, and
+/// As [`Conv2d`](super::Conv2d). [`Shape`](ErrorKind::Shape) also for pads that leave an empty output, and
 /// for an output padding that is below neither stride nor dilation.
 ///
 /// # Algorithm
@@ -101,12 +99,12 @@ impl ConvTranspose2d {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for pads that leave nothing and groups that do not divide.
+    /// [`Shape`](ErrorKind::Shape) for pads that leave nothing and groups that do not divide.
     pub fn output_shape(&self) -> Result<[usize; 4]> {
         Ok(self.layer()?.shape)
     }
@@ -200,7 +198,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[] ConvTranspose2d as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 

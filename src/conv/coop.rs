@@ -7,10 +7,7 @@ use super::pack::{Images, PACK_RATE, PIECE, PackedImages, scratch_of, weights_in
 use super::phase::Phase;
 use crate::dense::predict::{self, Rates, Work};
 use crate::dense::{Division, Precision, ProductTile, dispatch_chunks};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 kernel_params! {
@@ -231,7 +228,6 @@ impl CoopLayer {
         self.k.div_ceil(self.slice_k).max(1)
     }
 
-    /// The tile and the slices, for texts.
     fn text(&self) -> String {
         let ProductTile { m, n, k } = self.tile;
         let [rows, columns] = self.part;
@@ -242,7 +238,6 @@ impl CoopLayer {
         format!("tile {m} x {n} x {k} by {rows} x {columns}{slices}")
     }
 
-    /// Writes a layer.
     pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program) -> Result<()> {
         let (c, profile) = (&job.c, job.profile);
         let phases = Self::phases(c, job.slices, profile);

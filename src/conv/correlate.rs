@@ -9,14 +9,7 @@ use super::product::{LayerProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, Precision, dispatch_flop};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::runs_everywhere;
-use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Requires, Resource, Translation,
-    Variant, choose, kernel_params,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 use std::ops::Range;
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -58,7 +51,6 @@ pub(super) fn columns_at_once(c: &Correlation, profile: &DeviceProfile) -> usize
     (scratch(profile) / 4) as usize / (c.groups * c.terms()).max(1) / 4 * 4
 }
 
-/// A correlation with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,

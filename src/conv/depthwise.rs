@@ -3,8 +3,7 @@
 
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
-use crate::program::{DeviceProfile, Grid, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]

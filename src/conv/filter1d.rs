@@ -2,7 +2,6 @@
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Filters a signal: `output[i] = sum over j of input[i + j - r] * filter[j]`, with `t = 2 r + 1` weights.
 ///
@@ -59,7 +58,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element] Filter1d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 

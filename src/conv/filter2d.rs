@@ -2,7 +2,6 @@
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Filters an image: `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, with
 /// `t = (2 ry + 1) (2 rx + 1)` weights.
@@ -81,12 +80,12 @@ use half::f16;
 /// It rejects any other filter.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter; a weight that is not
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an even extent of the filter; a weight that is not
 ///   finite; an unknown variant.
-/// - [`Shape`](crate::ErrorKind::Shape): a number of weights that does not match the filter's extents.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer; more weights than a
+/// - [`Shape`](ErrorKind::Shape): a number of weights that does not match the filter's extents.
+/// - [`TooLarge`](ErrorKind::TooLarge): an input above the largest binding or buffer; more weights than a
 ///   driver that ends long loops adds.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type; a variant that does not suit this filter
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type; a variant that does not suit this filter
 ///   or device, such as `separable` for an operand.
 ///
 /// # Algorithm
@@ -121,7 +120,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element] Filter2d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 

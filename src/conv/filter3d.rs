@@ -2,7 +2,6 @@
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Filters a volume:
 /// `output[z, y, x] = sum over k, j, i of input[z + k - rz, y + j - ry, x + i - rx] * filter[k, j, i]`, with `t`
@@ -62,7 +61,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element] Filter3d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 

@@ -1,20 +1,12 @@
 //! The common part of the convolution layers: their shapes, the correlation that each becomes, and the chunks of a
 //! batch that fit one binding.
 
-use crate::array::HostArray;
 use crate::dense::Precision;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Operand, Program, Requires, Resource, Role, Setting, kernel_params,
-};
-use crate::shader::Spec;
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// The largest extent: a kernel adds a few of them.
 const MAX_EXTENT: usize = 1 << 28;
 
-/// The windows along an axis.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WindowAxis {
     pub(crate) name: &'static str,
@@ -33,7 +25,6 @@ impl WindowAxis {
         self.cells.saturating_sub(1).saturating_mul(self.gap).saturating_add(1)
     }
 
-    /// Counts the windows.
     pub(crate) fn windows(self, op: &str) -> Result<usize> {
         let Self { name, size, cells, step, gap, pads: [before, after] } = self;
         if cells == 0 || step == 0 || gap == 0 {
@@ -63,7 +54,6 @@ impl WindowAxis {
     }
 }
 
-/// A convolution layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) op: &'static str,

@@ -5,9 +5,7 @@ use super::Boundary;
 use super::register::Registers;
 use super::stencil::element_fragments;
 use crate::analysis::Axis;
-use crate::element::DType;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 
 /// A way to run the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +28,6 @@ impl LinesForm {
         }
     }
 
-    /// Finds the way of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Register, Self::Tiled, Self::Passes].into_iter().find(|f| f.name() == name)
     }

@@ -3,9 +3,7 @@
 
 use super::layer::{Correlation, ImageChunk, image_chunks};
 use crate::dense::predict::{self, Rates};
-use crate::error::Result;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct PackImageParams {
@@ -66,7 +64,6 @@ impl Images {
         if self.in_place() { 0 } else { 2 * self.image() as u64 }
     }
 
-    /// Seconds of the pass for `images` images.
     pub(super) fn seconds(&self, images: usize, rates: &Rates) -> f64 {
         let moved = 2 * images * self.pixels * self.groups * (self.channels + self.padded());
         if self.in_place() { 0.0 } else { predict::PASS + PACK_RATE * rates.copy(moved as f64) }

@@ -3,8 +3,7 @@
 use super::correlate::ConvJob;
 use super::layer::{ConvParams, Correlation, ImageChunk};
 use super::pack::{Images, PIECE, weights_in_place};
-use crate::program::{Binding, Grid, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The outputs of a layer whose windows take the same cells of a spread x, as a layer of their own without spread:
 /// each `up`-th output down and across, and each so-many-th cell of a window.

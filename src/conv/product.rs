@@ -4,11 +4,7 @@
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::predict::{self, Rates, Work};
 use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_chunks};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::runs_everywhere;
-use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 kernel_params! {
@@ -86,7 +82,6 @@ const LAYER_SLABS: u64 = 64 << 20;
 /// Slices are tried that fill the device once, twice and so on, up to this.
 const ROUNDS: usize = 4;
 
-/// The kind of product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProductKind {
     /// Weights times windows of x.
@@ -97,7 +92,6 @@ enum ProductKind {
     Weights,
 }
 
-/// The product of a layer or of one of its gradients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerProduct {
     kind: ProductKind,
@@ -107,7 +101,6 @@ pub(super) struct LayerProduct {
     n: usize,
     k: usize,
     groups: usize,
-    /// Elements of k of a slice of a layer.
     slice_k: usize,
     /// Bytes of an element.
     bytes: u64,
@@ -280,20 +273,17 @@ impl LayerProduct {
         Self::new((c.op, c.size_of()), ProductKind::Weights, sizes, (vec, 0.0, None), profile)
     }
 
-    /// Counts the tiles of C, of all groups.
     fn tiles(&self) -> usize {
         let ProductTile { m, n, .. } = self.form.tile;
         self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups
     }
 
-    /// The tile, for texts.
     pub(super) fn text(&self) -> String {
         let ProductTile { m, n, k } = self.form.tile;
         let [rows, columns] = self.form.thread;
         format!("tile {m} x {n} x {k} by {rows} x {columns}")
     }
 
-    /// Slices of k of a layer.
     pub(super) fn slices(&self) -> usize {
         self.k.div_ceil(self.slice_k.max(1)).max(1)
     }

@@ -1,8 +1,7 @@
 //! The filters whose sums stay in registers: `shaders/conv/stencil_register.wgsl`, and `lines_register.wgsl` for
 //! filters that are products of lines.
 
-use crate::program::Kernel;
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The outputs of a thread, and the filter.
 #[derive(Debug, Clone, Copy)]

@@ -3,14 +3,7 @@
 mod lowering;
 
 use crate::analysis::Axis;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::runs_everywhere;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Operand, Program, Role, Setting, Settings, Variant, choose,
-};
-use crate::shader::Spec;
-use crate::shape::elements;
+use crate::program::prelude::*;
 pub(super) use lowering::element_fragments;
 pub(crate) use lowering::facts;
 use lowering::{StencilLowering, StencilWay};
@@ -139,7 +132,6 @@ pub(super) const VARIANTS: &[Variant] = &[
 /// The variants for one axis, which has nothing to separate.
 pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len() - 1).0;
 
-/// The options of the three, by name.
 pub(super) const OPTIONS: &[Setting] = &[
     Setting::word("boundary", || Boundary::ALL.map(Boundary::name).to_vec()),
     Setting::text("outputs", OUTPUTS, ""),
@@ -207,7 +199,6 @@ impl Stencil {
         Self { weights: Some(weights.to_vec()), ..self.clone() }
     }
 
-    /// The op and its shape, for texts.
     fn name(&self) -> String {
         format!("{} of {} under {}", self.op, self.shape(self.extents), self.shape(self.filter))
     }
@@ -384,7 +375,6 @@ impl Stencil {
     }
 }
 
-/// Bytes of a tile with its halo.
 fn halo_bytes(tile: [usize; 3], filter: [usize; 3]) -> usize {
     tile.iter().zip(filter).map(|(t, f)| t + f - 1).product::<usize>().saturating_mul(4)
 }

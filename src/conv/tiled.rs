@@ -5,10 +5,7 @@ use super::correlate::ConvJob;
 use super::layer::{ConvParams, Correlation, ImageChunk};
 use crate::dense::dispatch_chunks;
 use crate::dense::predict::{self, Rates};
-use crate::error::Result;
-use crate::program::fit::BoundChunk;
-use crate::program::{DeviceProfile, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Outputs of a thread along a row.
@@ -120,7 +117,6 @@ impl Tiled {
         START + c.terms() as f64 * ALONE.max(full * predict::fullest(each))
     }
 
-    /// Tiles of an image.
     fn tiles(&self, c: &Correlation) -> usize {
         let [m, down, across] = self.tile();
         c.groups * c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across)

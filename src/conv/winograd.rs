@@ -7,9 +7,7 @@
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::GemmBatched;
-use crate::error::{Result, err};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -27,7 +25,6 @@ pub(super) fn fits(c: &Correlation) -> bool {
     c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
 }
 
-/// Tiles of an image.
 pub(super) fn tiles(c: &Correlation) -> usize {
     c.out[0].div_ceil(SIDE) * c.out[1].div_ceil(SIDE)
 }

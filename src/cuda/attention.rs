@@ -9,8 +9,7 @@ use super::{
     TensorMap,
 };
 use crate::attention::{Attention, KvType, Paging};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[
@@ -29,7 +28,6 @@ const VARIANTS: &[CudaVariant] = &[
 
 /// The largest head size of `wgmma`.
 const WIDEST: usize = 128;
-/// Keys of a tile of `wgmma`.
 const TILE_KEYS: u32 = 128;
 /// f16 FLOP/s of `wgmma` on full multiprocessors of an H100, of `mma`, and seconds of a kernel beside its waves.
 const FLASH_RATES: [f64; 2] = [6.0e14, 2.4e14];

@@ -4,8 +4,7 @@
 use super::tile::bandwidth;
 use super::{Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::attention::{Attention, KvType};
-use crate::element::DType;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 
 pub(super) const SPLIT_KV: CudaVariant = CudaVariant {
     name: "split-kv",

@@ -2,10 +2,8 @@
 
 use super::device::{CudaGpu, lock};
 use super::stream::{CudaEvent, CudaStream};
-use crate::element::{DType, Element};
-use crate::error::{Result, err, filled};
-use crate::program::{Access, Use, Written, check_read};
-use crate::shape::within;
+use crate::program::prelude::*;
+use crate::program::{Use, Written, check_read};
 use cudarc::driver::sys;
 use std::any::Any;
 use std::ffi::c_void;
@@ -14,7 +12,6 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 
-/// Device memory.
 pub(super) struct CudaMemory {
     gpu: CudaGpu,
     pub(super) address: u64,
@@ -140,7 +137,6 @@ macro_rules! lengths {
     };
 }
 
-/// Returns the bytes of `n` elements.
 fn bytes_of<T: Element>(n: usize) -> Result<u64> {
     let bytes = n.checked_mul(T::DTYPE.size()).filter(|b| isize::try_from(*b).is_ok());
     bytes.map(|b| b as u64).ok_or_else(|| {
@@ -153,8 +149,8 @@ impl CudaGpu {
     /// it: see [`Gpu::alloc`](crate::Gpu::alloc).
     ///
     /// # Errors
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the address space; device lost.
+    /// [`OutOfMemory`](ErrorKind::OutOfMemory), after which everything else stays usable;
+    /// [`TooLarge`](ErrorKind::TooLarge) above the address space; device lost.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<CudaBuffer<T>> {
         let memory = Arc::new(CudaMemory::new(self, bytes_of::<T>(n)?)?);
         Ok(CudaBuffer { gpu: self.clone(), memory, len: n, element: PhantomData })
@@ -174,7 +170,7 @@ impl CudaGpu {
     /// Memory at `address` holds `len` elements of type `T`, accessible to this device, until `owner` is dropped.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if `address` is not a multiple of the element size.
+    /// [`Buffer`](ErrorKind::Buffer) if `address` is not a multiple of the element size.
     pub unsafe fn wrap<T: Element>(
         &self,
         address: u64,
@@ -222,7 +218,7 @@ impl<T: Element> CudaBuffer<T> {
     /// Returns the elements of `range`.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the buffer.
+    /// [`Shape`](ErrorKind::Shape) if the range exceeds the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<CudaSlice<'_, T>> {
         CudaSlice::from(self).slice(range)
     }
@@ -244,7 +240,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     /// Returns the elements of `range`, relative to this slice.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the slice.
+    /// [`Shape`](ErrorKind::Shape) if the range exceeds the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<CudaSlice<'a, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         Ok(CudaSlice { buffer: self.buffer, start: self.start + start, len })
@@ -260,7 +256,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     /// Waits for all device work, then writes `data` over the slice, and waits for the copy.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; device lost.
+    /// [`Shape`](ErrorKind::Shape) if the lengths differ; device lost.
     pub fn write(&self, data: &[T]) -> Result<()> {
         if data.len() != self.len {
             return Err(err!(Shape, "write: {} elements given, the slice has {}", data.len(), self.len));
@@ -291,7 +287,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     /// As [`read`](Self::read), into existing memory.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; device lost.
+    /// [`Shape`](ErrorKind::Shape) if the lengths differ; device lost.
     pub fn read_into(&self, data: &mut [T]) -> Result<()> {
         if data.len() != self.len {
             return Err(err!(Shape, "read: room for {} elements, the slice has {}", data.len(), self.len));
@@ -366,7 +362,7 @@ impl<T: Element> PinnedBuffer<T> {
     /// Returns the elements of `range`, for copies.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the buffer.
+    /// [`Shape`](ErrorKind::Shape) if the range exceeds the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<PinnedSlice<'_, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         Ok(PinnedSlice { buffer: self, start, len })
@@ -398,7 +394,7 @@ impl CudaStream {
     /// Enqueues a copy from pinned memory to the device. Returns at once.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer) if either side
+    /// [`Shape`](ErrorKind::Shape) if the lengths differ; [`Buffer`](ErrorKind::Buffer) if either side
     /// belongs to another `CudaGpu`; device lost.
     pub fn upload<'a, T: Element>(
         &self,
@@ -475,9 +471,9 @@ impl CudaStream {
     /// Enqueues a copy between slices. Returns at once.
     ///
     /// # Errors
-    /// - [`Shape`](crate::ErrorKind::Shape): the lengths differ.
-    /// - [`Aliasing`](crate::ErrorKind::Aliasing): the slices overlap.
-    /// - [`Buffer`](crate::ErrorKind::Buffer): a slice of another `CudaGpu`, or a source that was never written.
+    /// - [`Shape`](ErrorKind::Shape): the lengths differ.
+    /// - [`Aliasing`](ErrorKind::Aliasing): the slices overlap.
+    /// - [`Buffer`](ErrorKind::Buffer): a slice of another `CudaGpu`, or a source that was never written.
     /// - Device lost.
     pub fn copy<'a, T: Element>(
         &self,
@@ -514,7 +510,7 @@ impl CudaStream {
     /// Enqueues zeroing a slice. Returns at once.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if it belongs to another `CudaGpu`; device lost.
+    /// [`Buffer`](ErrorKind::Buffer) if it belongs to another `CudaGpu`; device lost.
     pub fn clear<'a, T: Element>(&self, what: impl Into<CudaSlice<'a, T>>) -> Result<()> {
         let what = what.into().untyped();
         if what.gpu != self.gpu() {

@@ -4,8 +4,7 @@ use super::executable::Modules;
 use super::nvrtc::Nvrtc;
 use super::probe;
 use super::program::CudaProfile;
-use crate::error::{Error, ErrorKind, Result, err};
-use crate::program::Ceilings;
+use crate::program::prelude::*;
 pub(super) use crate::store::lock;
 use crate::store::{CacheDir, CacheReport, KEPT, Store};
 use cudarc::driver::sys;
@@ -74,7 +73,6 @@ pub struct CudaGpu {
     pub(super) inner: Arc<CudaInner>,
 }
 
-/// The shared state of a [`CudaGpu`].
 pub(super) struct CudaInner {
     device: sys::CUdevice,
     context: sys::CUcontext,
@@ -166,7 +164,6 @@ fn usable(version: Option<c_int>, code: sys::CUresult) -> Result<c_int> {
     }
 }
 
-/// Returns the driver's text for a code.
 fn describe(code: sys::CUresult) -> String {
     // Without a driver there is no text.
     if code == sys::CUresult::CUDA_ERROR_STUB_LIBRARY {
@@ -224,7 +221,6 @@ fn loses(code: sys::CUresult) -> bool {
     )
 }
 
-/// Reads the profile of a device.
 fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile> {
     use sys::CUdevice_attribute_enum as A;
     let attribute = |which| {

@@ -4,9 +4,7 @@ use super::buffer::{CudaSlice, RawCudaSlice, check_written};
 use super::device::{CudaGpu, check};
 use super::program::{Arg, ArgMemory, CudaKernel, CudaProgram, Launch, Swizzle, TensorMap};
 use super::stream::CudaStream;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Access, Executor, Operand, Sink};
+use crate::program::prelude::*;
 use crate::store::{CompiledCache, InUse};
 use cudarc::driver::sys;
 use std::ffi::{CString, c_int, c_void};
@@ -58,10 +56,8 @@ pub struct CudaResources {
     pub local_bytes: u32,
 }
 
-/// Loaded modules, by kernel.
 pub(super) type Modules = CompiledCache<CudaKernel, LoadedModule>;
 
-/// A module that a plan uses.
 type ModuleInUse = InUse<CudaKernel, LoadedModule>;
 
 /// A program prepared for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
@@ -114,7 +110,7 @@ impl CudaGpu {
     /// way to prepare those is [`Plannable::plan`](crate::Plannable::plan).
     ///
     /// # Errors
-    /// As [`CudaProgram::check`] and [`Nvrtc`](super::Nvrtc); [`TooLarge`](crate::ErrorKind::TooLarge) if a launch has
+    /// As [`CudaProgram::check`] and [`Nvrtc`](super::Nvrtc); [`TooLarge`](ErrorKind::TooLarge) if a launch has
     /// a grid-wide barrier and its blocks do not fit at once; out of memory; device lost.
     pub unsafe fn prepare(&self, program: CudaProgram) -> Result<CudaExecutable> {
         self.prepare_lowered(program)
@@ -131,7 +127,6 @@ impl CudaGpu {
         Ok(CudaExecutable { gpu: self.clone(), program, modules })
     }
 
-    /// Returns the kernel, compiled and loaded.
     fn module(&self, kernel: &CudaKernel) -> Result<ModuleInUse> {
         self.inner.modules.get_or_make(kernel, || self.load(kernel))
     }

@@ -7,15 +7,12 @@ use crate::attention::Attention;
 use crate::conv::Conv2d;
 #[cfg(feature = "dense")]
 use crate::dense::{Gemm, GemmBatched};
-use crate::element::Element;
 use crate::elementwise::Zip;
-use crate::error::{Result, err};
 #[cfg(feature = "primitives")]
 use crate::primitives::{Max, Min, Prod, Scan, Sum};
-use crate::program::OpCall;
+use crate::program::prelude::*;
 #[cfg(feature = "quantize")]
 use crate::quantize::GemmInt8;
-use half::f16;
 
 /// Lowers the call if its op is `D` and its element type `T`.
 fn lowered<T: Element, D: CudaOp<T> + 'static>(
@@ -60,7 +57,7 @@ impl OpCall {
     /// Lowers the op for CUDA, as [`CudaOp::lower`].
     ///
     /// # Errors
-    /// As the op; [`Unsupported`](crate::ErrorKind::Unsupported) for an op or element type without a CUDA kernel.
+    /// As the op; [`Unsupported`](ErrorKind::Unsupported) for an op or element type without a CUDA kernel.
     pub fn lower_on_cuda(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let found = ALL.iter().find_map(|lowered| lowered(self, profile));
         found.unwrap_or_else(|| {

@@ -4,9 +4,8 @@ use super::buffer::CudaBuffer;
 use super::device::CudaGpu;
 use super::interop::Bridge;
 use super::stream::{CudaEvent, CudaStream};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::Buffer;
+use crate::program::prelude::*;
 use cudarc::driver::sys;
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -105,7 +104,7 @@ impl Bridge {
     /// address. `devices` are the driver's numbers, with this device among them.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) or [`Validation`](crate::ErrorKind::Validation) if a device
+    /// [`Unsupported`](ErrorKind::Unsupported) or [`Validation`](ErrorKind::Validation) if a device
     /// cannot reach the memory, or wgpu cannot take it; as [`Gpu::alloc_shared`](crate::Gpu::alloc_shared).
     pub(crate) fn alloc_for<T: Element>(
         &self,

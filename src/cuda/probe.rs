@@ -2,13 +2,10 @@
 
 use super::program::{Arch, Arg, CudaKernel, CudaProfile, CudaProgram, Launch};
 use super::{CudaGpu, CudaStream, RawCudaSlice};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, Ceilings, Cost, Decision, Operand};
+use crate::program::prelude::*;
 
 /// Bytes that the copy reads: many times the largest cache.
 const COPIED: u64 = 512 << 20;
-/// Threads of a block.
 const BLOCK: u32 = 256;
 /// Blocks for each multiprocessor of the kernel that multiplies.
 const BLOCKS: u32 = 64;

@@ -2,9 +2,7 @@
 
 use super::source;
 use crate::analysis::Multiprocessor;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Cost, Decision, Determinism, Operand};
+use crate::program::prelude::*;
 
 /// The properties of a CUDA device, read from a device or written by hand.
 #[derive(Debug, Clone, PartialEq)]
@@ -198,7 +196,7 @@ impl CudaKernel {
     /// Returns the text of the file, and the name and text of each file that it includes.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) if the library has no such file.
+    /// [`Shader`](ErrorKind::Shader) if the library has no such file.
     pub fn texts(&self) -> Result<(&'static str, Vec<(&'static str, &'static str)>)> {
         source::with_includes(self.source)
     }
@@ -371,7 +369,6 @@ impl CudaProgram {
         self.scratch.iter().sum()
     }
 
-    /// Returns the bytes of the memory at `place`, if it exists.
     pub(super) fn bytes_of(&self, place: ArgMemory) -> Option<u64> {
         match place {
             ArgMemory::Operand(i) => self.operands.get(i).map(Operand::bytes),
@@ -382,9 +379,9 @@ impl CudaProgram {
     /// Checks the program for consistency and against the limits in the profile.
     ///
     /// # Errors
-    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the program contradicts itself.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported): a kernel for another architecture.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge): a launch above a limit of the device.
+    /// - [`InvalidArgument`](ErrorKind::InvalidArgument): the program contradicts itself.
+    /// - [`Unsupported`](ErrorKind::Unsupported): a kernel for another architecture.
+    /// - [`TooLarge`](ErrorKind::TooLarge): a launch above a limit of the device.
     pub fn check(&self, profile: &CudaProfile) -> Result<()> {
         if let Some(area) = self.zeroed.iter().find(|&&area| area >= self.scratch.len()) {
             let areas = self.scratch.len();

@@ -2,8 +2,8 @@
 
 use super::buffer::CudaMemory;
 use super::device::{CudaGpu, lock};
-use crate::error::{Result, err, with_room};
-use crate::program::{Clock, Measurement, batch, warm_up};
+use crate::program::prelude::*;
+use crate::program::{batch, warm_up};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::fmt;
@@ -99,7 +99,7 @@ impl CudaStream {
     /// Makes later work on this stream wait for an event of any stream.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) for an event of another `CudaGpu`; device lost.
+    /// [`Buffer`](ErrorKind::Buffer) for an event of another `CudaGpu`; device lost.
     pub fn wait_for(&self, event: &CudaEvent) -> Result<()> {
         if event.gpu != *self.gpu() {
             return Err(err!(
@@ -219,7 +219,7 @@ impl CudaEvent {
     /// Waits for both events and returns the seconds from `earlier` to this one, by the device clock.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) for events of two devices; device lost.
+    /// [`Buffer`](ErrorKind::Buffer) for events of two devices; device lost.
     pub fn seconds_since(&self, earlier: &CudaEvent) -> Result<f64> {
         if self.gpu != earlier.gpu {
             let (first, last) = (&earlier.gpu, &self.gpu);

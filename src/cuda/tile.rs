@@ -3,8 +3,7 @@
 
 use super::{Arch, CudaKernel, CudaProfile, CudaVariant};
 use crate::dense::{Activation, Precision};
-use crate::element::DType;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 
 /// The type in which factors are multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +132,6 @@ impl Tiling {
         32 * self.warps[0] * self.warps[1]
     }
 
-    /// Returns the bytes of shared memory.
     pub(super) fn shared(&self, factor: TileFactor, a: TileLines, b: TileLines) -> u32 {
         let [m, n, k] = self.tile;
         let bytes = |side: u32, lines: TileLines| {

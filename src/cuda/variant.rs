@@ -1,8 +1,7 @@
 //! The CUDA variants of an op.
 
 use super::{Arch, CudaProfile};
-use crate::error::{Result, err};
-use crate::program::Decision;
+use crate::program::prelude::*;
 
 /// A CUDA variant of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

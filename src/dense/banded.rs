@@ -3,15 +3,7 @@
 use super::DenseLayout;
 use super::gemv::{Gemv, GemvLowering};
 use super::triangle::{LOWER, UPPER, asked_upper};
-use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Setting, Variant,
-    kernel_params,
-};
-use crate::shader::Spec;
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 /// How elements near the diagonal lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +79,6 @@ impl HalfMatrix {
         Self { n, upper: false, band: None, packed: false, lda: None }
     }
 
-    /// The matrix as a band.
     pub(crate) fn matrix(&self) -> BandMatrix {
         let Self { n, upper, band, packed, lda } = *self;
         let reach = band.unwrap_or(n.saturating_sub(1));
@@ -214,7 +205,6 @@ kernel_params! {
     }
 }
 
-/// The side of a tile.
 pub(super) const SIDE: u64 = 32;
 
 /// Maximum steps of a thread along a row or a column; it walks both.
@@ -305,13 +295,11 @@ impl BandProduct {
         (spec, params)
     }
 
-    /// Selects the passes of a product.
     pub(super) fn passes(&self, spec: Spec) -> Spec {
         let spec = spec.flag("BY_ROWS", self.symmetric || !self.trans);
         spec.flag("BY_COLUMNS", self.symmetric || self.trans)
     }
 
-    /// Lowers the product.
     pub(super) fn lower(self, variant: &str, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op;
         let mut program = Program::of_only_variant(op, variant, VARIANTS, profile)?;

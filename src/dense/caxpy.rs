@@ -1,8 +1,6 @@
 //! BLAS's caxpy: a complex vector and a multiple of another.
 
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use crate::shape::{elements, index_u32};
 
 /// Adds a multiple of a complex vector to another, in place: `y[i] = alpha x[i] + y[i]`.
 ///
@@ -36,8 +34,8 @@ use crate::shape::{elements, index_u32};
 /// `pairs`: a thread makes one complex number.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/caxpy.wgsl`.
@@ -60,7 +58,7 @@ impl Caxpy {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The factor.
     pub(crate) fn alpha(&self) -> [f32; 2] {

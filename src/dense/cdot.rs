@@ -1,9 +1,6 @@
 //! BLAS's cdotu and cdotc: the scalar product of complex vectors.
 
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use crate::shape::{elements, index_u32};
 
 /// Multiplies two complex vectors to a scalar: `result = x[0] y[0] + ... + x[n - 1] y[n - 1]`, BLAS's `cdotu`; with
 /// [`conjugated`](Self::conjugated) x, `cdotc`.
@@ -38,8 +35,8 @@ use crate::shape::{elements, index_u32};
 /// `coarsened`: a bounded number of workgroups.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a vector above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): a vector above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/cdot.wgsl`.
@@ -70,7 +67,7 @@ impl Cdot {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Whether the conjugates of x are taken.
     pub(crate) fn is_conjugated(&self) -> bool {

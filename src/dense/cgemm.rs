@@ -1,9 +1,7 @@
 //! BLAS's cgemm: the product of complex matrices.
 
 use super::{Gemm, PermuteAxes};
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
 
 /// Multiplies complex matrices: `C = alpha op(A) op(B) + beta C`, where each `op` may transpose, and take conjugates.
 ///
@@ -40,8 +38,8 @@ use crate::shape::{elements, index_u32};
 /// `expanded`: one real product.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding, or the scratch.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding, or the scratch.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// A complex number as a real matrix of 2 x 2: `shaders/dense/cgemm.wgsl`, then [`Gemm`].
@@ -111,14 +109,13 @@ impl Cgemm {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// m, n and k.
     pub(crate) fn extents(&self) -> [usize; 3] {
         [self.m, self.n, self.k]
     }
 
-    /// Alpha and beta.
     pub(crate) fn scalars(&self) -> [[f32; 2]; 2] {
         [self.alpha, self.beta]
     }

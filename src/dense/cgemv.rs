@@ -1,8 +1,6 @@
 //! BLAS's cgemv: a complex matrix and a vector.
 
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use crate::shape::{elements, index_u32};
 
 /// Multiplies a complex matrix by a vector: `y = alpha op(A) x + beta y`, where `op` may transpose, and take
 /// conjugates.
@@ -38,8 +36,8 @@ use crate::shape::{elements, index_u32};
 /// `teams`: neighbouring threads read neighbouring numbers of A.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/cgemv.wgsl`.
@@ -65,7 +63,6 @@ kernel_params! {
     }
 }
 
-/// Threads of a workgroup.
 const THREADS: u64 = 256;
 /// Maximum of loop rounds of a thread.
 const MAX_STEPS: u64 = 40_000;
@@ -115,7 +112,7 @@ impl Cgemv {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The same product with one column.
     pub(crate) fn as_cgemm(&self) -> super::Cgemm {

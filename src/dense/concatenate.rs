@@ -1,10 +1,7 @@
 //! Arrays joined along an axis.
 
 use super::permute_axes::{packed, words_of};
-use crate::array::HostData;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Joins two to four arrays along an axis, as `numpy.concatenate`.
 ///
@@ -39,10 +36,10 @@ use half::f16;
 /// `items`: a thread makes 4 bytes.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): fewer than two arrays or more than four, an axis that they
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): fewer than two arrays or more than four, an axis that they
 ///   do not have, an unknown variant.
-/// - [`Shape`](crate::ErrorKind::Shape): other extents that differ.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Shape`](ErrorKind::Shape): other extents that differ.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/dense/concatenate.wgsl`.
@@ -69,14 +66,13 @@ impl Concatenate {
         Self { shapes: shapes.iter().map(|shape| shape.to_vec()).collect(), axis, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Extents of the arrays, and the axis.
     pub(crate) fn parts(&self) -> (&[Vec<usize>], usize) {
         (&self.shapes, self.axis)
     }
 
-    /// Returns the extents of the output.
     pub(crate) fn output(&self) -> Result<Vec<usize>> {
         let Self { shapes, axis, .. } = self;
         if !(2..=NAMES.len()).contains(&shapes.len()) {

@@ -5,7 +5,6 @@ use super::product::options::{ALPHA, BETA};
 use super::symv::asked_y;
 use super::triangle::TRANS;
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a band matrix and a vector: `y = alpha op(A) x + beta y`.
 ///
@@ -43,9 +42,9 @@ use crate::program::{INCX, INCY, Increments, increments};
 /// `tiles`: tiles are read along their rows.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below kl + ku + 1; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the scratch above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below kl + ku + 1; an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the scratch above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/band_product.wgsl`.
@@ -97,7 +96,7 @@ impl Gbmv {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { matrix, trans, alpha, beta, .. } = *self;

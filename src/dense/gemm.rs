@@ -2,10 +2,8 @@
 
 use super::product::samples::samples;
 use super::product::{Product, ProductTile, ThreadTile, VARIANTS, options, product_descriptor, rows_of};
-use crate::element::{DType, Element};
 use crate::program::facts::{Fact, Subject, fact};
-use crate::program::{Comparison, Operation, deterministic, operands};
-use half::f16;
+use crate::program::prelude::*;
 
 /// Multiplies two matrices and finishes each element: `C = activation(alpha op(A) op(B) + beta C + bias)`.
 ///
@@ -90,12 +88,12 @@ use half::f16;
 /// inner extent is not innermost in memory, and those that are split.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a tile,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; a tile,
 ///   thread tile or precision that the variant does not offer; a precision that the type of the factors does not
 ///   allow; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1 elements or above the largest binding or
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above 2^32 - 1 elements or above the largest binding or
 ///   buffer of the device; a tile above its workgroup limits.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; `Split` or `Tensor` on a
+/// - [`Unsupported`](ErrorKind::Unsupported): `f16` on a device without SHADER_F16; `Split` or `Tensor` on a
 ///   device without cooperative matrices of f16 with sums of f32.
 ///
 /// # Algorithm

@@ -3,7 +3,6 @@
 use super::product::samples::batched_samples;
 use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor, rows_of};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Multiplies each pair of matrices of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
 ///
@@ -66,13 +65,13 @@ use half::f16;
 /// As [`Gemm`].
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a stride
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; a stride
 ///   that makes matrices of `c` overlap; a shape that the variant does not take; a precision that it does not offer;
 ///   an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements or above the largest binding or
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above about 2^32 elements or above the largest binding or
 ///   buffer of the device; more products in a workgroup than its limits allow; carried sums above the largest
 ///   binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+/// - [`Unsupported`](ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `gemm_register.wgsl` and `gemm_double.wgsl`: as for

@@ -1,8 +1,6 @@
 //! Products of matrices of different shapes in one call.
 
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
 
 /// Multiplies pairs of matrices of different shapes in one dispatch: `C[g] = alpha A[g] B[g] + beta C[g]`, where `A[g]`
 /// is m x k, `B[g]` k x n and `C[g]` m x n, with extents of its own for each `g`.
@@ -42,9 +40,9 @@ use crate::shape::{elements, index_u32};
 /// One, `tiles`.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the list of products above the largest binding, 2^32
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the list of products above the largest binding, 2^32
 ///   tiles, or a k whose loop the device would end.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_grouped.wgsl`.
@@ -96,7 +94,7 @@ impl GemmGrouped {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Where the matrices of each product begin if they follow each other, and the lengths of the operands.
     pub(crate) fn packed(&self) -> Result<(Vec<[usize; 3]>, [usize; 3])> {

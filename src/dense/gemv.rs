@@ -5,9 +5,6 @@ mod lowering;
 use super::DenseLayout;
 use super::product::options::{ALPHA, BETA, SCALARS};
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, Requires, increments};
-use crate::shape::elements;
-use half::f16;
 pub(super) use lowering::GemvLowering;
 
 /// Multiplies a matrix and a vector: `y = alpha op(A) x + beta y`.
@@ -58,10 +55,10 @@ pub(super) use lowering::GemvLowering;
 /// `naive`, `tiled`. `auto` (the default) takes `tiled`, on software drivers mostly `naive`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below k; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer of the device; `x`, `y`, a row
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below k; an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer of the device; `x`, `y`, a row
 ///   of `a` or the scratch above its largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+/// - [`Unsupported`](ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
 ///
 /// # Algorithm
 /// `shaders/dense/gemv_naive.wgsl`: the definition. `gemv_rows.wgsl`: lanes own columns, several rows share each
@@ -142,7 +139,7 @@ impl Gemv {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Where `a` is stored.
     pub(crate) fn layout(&self) -> DenseLayout {
@@ -250,7 +247,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Gemv: f32, f16);
+lowered_as!(Gemv: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "gemv",

@@ -1,9 +1,6 @@
 //! BLAS's ger: a matrix and an outer product.
 
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use crate::shape::elements;
-use half::f16;
 
 /// Adds an outer product to a matrix, in place: `a[i, j] = alpha x[i] y[j] + a[i, j]`.
 ///
@@ -41,9 +38,9 @@ use half::f16;
 /// `words`: a thread makes a word of 32 bits.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/ger.wgsl`.
@@ -82,7 +79,7 @@ impl Ger {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))

@@ -2,11 +2,7 @@
 
 use super::permute_axes::{MAX_AXES, packed, six, words_of};
 use super::strided_copy::list;
-use crate::array::HostData;
-use crate::error::Error;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 use std::str::FromStr;
 
 /// The elements that [`PadAxes`] adds.
@@ -83,9 +79,9 @@ impl FromStr for PadMode {
 /// `items`: a thread makes 4 bytes.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no axes or more than 6, other numbers of axes in both
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no axes or more than 6, other numbers of axes in both
 ///   lists, an extent of 0 where elements are repeated, an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/dense/pad_axes.wgsl`.
@@ -127,14 +123,13 @@ impl PadAxes {
         Self { shape: shape.to_vec(), added: added.to_vec(), mode, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Extents of the input, what is added, and how.
     pub(crate) fn parts(&self) -> (&[usize], &[[usize; 2]], PadMode) {
         (&self.shape, &self.added, self.mode)
     }
 
-    /// Returns the extents of the output.
     pub(crate) fn output(&self) -> Result<Vec<usize>> {
         let Self { shape, added, mode, .. } = self;
         if !(1..=MAX_AXES).contains(&shape.len()) || shape.len() != added.len() {

@@ -1,10 +1,7 @@
 //! Axes in another order.
 
 use super::Transpose;
-use crate::array::HostData;
 use crate::program::prelude::*;
-use crate::shape::elements;
-use half::f16;
 
 /// Puts the axes of an array in another order, out of place: `output[i[axes[0]], i[axes[1]], ...] = input[i[0], i[1],
 /// ...]`, as `numpy.transpose`. Axis `k` of the output is axis `axes[k]` of the input.
@@ -41,9 +38,9 @@ use half::f16;
 /// `tiled`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `axes` that are not a permutation of all axes, no axes or
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): `axes` that are not a permutation of all axes, no axes or
 ///   more than 6, an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/dense/permute_axes.wgsl` and `permute_axes_tiled.wgsl`.
@@ -129,7 +126,7 @@ impl PermuteAxes {
         Self { shape: shape.to_vec(), axes: axes.to_vec(), variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Extents of the input, and the order of its axes.
     pub(crate) fn parts(&self) -> (&[usize], &[usize]) {

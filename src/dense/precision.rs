@@ -1,7 +1,6 @@
 //! The precision of a matrix product.
 
-use crate::error::Result;
-use crate::program::{Setting, Settings};
+use crate::program::prelude::*;
 
 /// How exact the sums of a matrix product are, and the hardware that may compute them.
 ///

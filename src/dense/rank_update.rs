@@ -4,10 +4,7 @@
 use super::product::{Product, StoredTriangle};
 use super::syrk::SKIPPING_TILES;
 use super::triangle::{LOWER, TRANS, UPPER, asked_upper};
-use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Asked, Cost, Setting, Variant};
+use crate::program::prelude::*;
 
 /// The extents and switches of an update.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,6 @@
 //! BLAS's rot and rotm: rotations of pairs of elements.
 
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use half::f16;
 
 /// Rotates pairs of elements of two vectors, in place: `x[i] = c x[i] + s y[i]`, `y[i] = c y[i] - s x[i]`.
 ///
@@ -42,9 +40,9 @@ use half::f16;
 /// `words`: a thread makes a word of 32 bits of each vector.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a vector above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`TooLarge`](ErrorKind::TooLarge): a vector above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/rot.wgsl`.
@@ -104,7 +102,7 @@ impl Rot {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The matrix by rows, unless it comes from the device.
     pub(crate) fn matrix(&self) -> [f32; 4] {

@@ -35,7 +35,7 @@ use crate::program::prelude::*;
 /// `scaled`: the larger number is factored out.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// E. Anderson, *Algorithm 978: Safe scaling in the level 1 BLAS* (2017); `shaders/dense/rotg.wgsl`.
@@ -60,7 +60,7 @@ impl Rotg {
         Self { variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;

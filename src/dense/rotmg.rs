@@ -46,7 +46,7 @@ use crate::program::prelude::*;
 /// `scaled`: results are scaled as in BLAS.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// C. L. Lawson, R. J. Hanson, D. R. Kincaid, F. T. Krogh, *Basic linear algebra subprograms for Fortran usage* (1979);
@@ -75,7 +75,7 @@ impl Rotmg {
         Self { variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;

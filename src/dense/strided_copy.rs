@@ -1,10 +1,7 @@
 //! Copies from arrays with gaps, in any order.
 
 use super::permute_axes::{MAX_AXES, packed, six, strides, words_of};
-use crate::array::HostData;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Copies elements at any distances to an array without gaps: `output[i, j, ...] = input[origin + i strides[0] + j
 /// strides[1] + ...]`.
@@ -42,10 +39,10 @@ use half::f16;
 /// `items`: a thread makes 4 bytes.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no axes or more than 6, another number of strides than of
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no axes or more than 6, another number of strides than of
 ///   extents, an element outside of `input`, scattered elements that share a place, an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): scattered elements of 1 or 2 bytes.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): scattered elements of 1 or 2 bytes.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/dense/strided_copy.wgsl`.
@@ -115,7 +112,7 @@ impl StridedCopy {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Extents of the output, strides and origin.
     pub(crate) fn parts(&self) -> (&[usize], &[isize], usize) {

@@ -1,8 +1,6 @@
 //! BLAS's swap: two vectors change places.
 
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
-use half::f16;
 
 /// Swaps two vectors, in place: `x[i], y[i] = y[i], x[i]`.
 ///
@@ -37,9 +35,9 @@ use half::f16;
 /// `words`: a thread swaps a word of 32 bits.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a vector above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`TooLarge`](ErrorKind::TooLarge): a vector above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/swap.wgsl`.
@@ -61,7 +59,7 @@ impl Swap {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))

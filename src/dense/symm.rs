@@ -40,10 +40,10 @@ use crate::program::prelude::*;
 /// `whole`: A is made whole first.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the scratch above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the scratch above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/symm.wgsl`, then the product as [`Gemm`](crate::Gemm) chooses it.
@@ -83,7 +83,7 @@ impl Symm {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The product with the whole of A.
     pub(crate) fn product(&self) -> Product {

@@ -3,7 +3,6 @@
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::product::options::{ALPHA, BETA};
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a symmetric matrix, of which one triangle is stored, and a vector: `y = alpha A x + beta y`.
 ///
@@ -39,10 +38,10 @@ use crate::program::{INCX, INCY, Increments, increments};
 /// `tiles`: tiles are read along their rows, whichever of the two places they stand for.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
 ///   a packed triangle; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the scratch above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the scratch above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/band_product.wgsl`.
@@ -79,7 +78,7 @@ impl Symv {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let product = BandProduct::of_half(INFO.name, "dense/symv", &self.half)?;

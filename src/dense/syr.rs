@@ -2,10 +2,7 @@
 
 use super::banded::{BandProduct, HalfMatrix, PACKED, half_builders};
 use super::triangle::{LOWER, UPPER, asked_upper};
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use crate::program::{INCX, Increments, increments};
-use crate::shape::{elements, index_u32};
 
 /// Adds the outer product of a vector with itself to a symmetric matrix of which one triangle is stored, in place:
 /// `A = alpha x x^T + A`.
@@ -40,10 +37,10 @@ use crate::shape::{elements, index_u32};
 /// `elements`: a thread updates an element.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below n, or of a packed triangle; an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below n, or of a packed triangle; an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding; an n above 65,535.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding; an n above 65,535.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/syr.wgsl`.
@@ -74,7 +71,7 @@ impl Syr {
     }
 
     increments!(incx x);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let unit = || update(INFO.name, &self.half, self.alpha, 1, &self.variant, profile);

@@ -3,7 +3,6 @@
 use super::banded::{HalfMatrix, half_builders};
 use super::syr::{A, OPTIONS, VARIANTS, asked_matrix, update};
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
 
 /// Adds the outer products of two vectors to a symmetric matrix of which one triangle is stored, in place:
 /// `A = alpha (x y^T + y x^T) + A`.
@@ -68,7 +67,7 @@ impl Syr2 {
     }
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let unit = || update(INFO.name, &self.half, self.alpha, 2, &self.variant, profile);

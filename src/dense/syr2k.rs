@@ -3,7 +3,6 @@
 use super::product::Product;
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
 
 /// Adds two products and updates one triangle of a symmetric matrix: `C = alpha (A B^T + B A^T) + beta C`, or
 /// `alpha (A^T B + B^T A) + beta C`.
@@ -42,10 +41,10 @@ use crate::shape::{elements, index_u32};
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand, or 8 n k bytes, above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand, or 8 n k bytes, above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/syr2k.wgsl`, then as [`Syrk`](crate::Syrk).

@@ -40,10 +40,10 @@ use crate::program::prelude::*;
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// That of `double` of [`Gemm`](crate::Gemm), in the same tiles; `shaders/dense/syrk.wgsl`.

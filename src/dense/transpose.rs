@@ -1,11 +1,8 @@
 //! Matrix transposition.
 
 use super::predict::Rates;
-use crate::array::HostData;
 use crate::program::facts::{Fact, Subject};
 use crate::program::prelude::*;
-use crate::shape::elements;
-use half::f16;
 
 /// Transposes a matrix, or each matrix of a batch, out of place: `output[j, i] = input[i, j]`.
 ///
@@ -39,9 +36,9 @@ use half::f16;
 /// flat or small that caches work as well.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a matrix above the largest binding or buffer of the device, or above
+/// - [`TooLarge`](ErrorKind::TooLarge): a matrix above the largest binding or buffer of the device, or above
 ///   about 2^32 elements.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/dense/transpose_naive.wgsl`: the definition. Tiles in workgroup memory without bank conflicts (Ruetsch
@@ -57,7 +54,6 @@ pub struct Transpose {
 }
 
 kernel_params! {
-    /// Parameters of every kernel of the transposition.
     struct TransposeParams { batch: u32, m: u32, n: u32, tiles_m: u32, tiles_n: u32 }
 }
 
@@ -102,7 +98,7 @@ impl Transpose {
         Self { batch, m, n, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The op and its shape, for texts.
     fn name(&self) -> String {
@@ -213,7 +209,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Transpose);
+lowered_as!(Transpose);
 
 pub(super) const INFO: Operation = Operation {
     name: "transpose",

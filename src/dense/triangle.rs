@@ -1,12 +1,8 @@
 //! Matrices of which one triangle is stored.
 
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Access, Asked, DeviceProfile, Operand, Program, Resource, Setting, Settings};
-use crate::shape::elements;
-
 use super::DenseLayout;
 use super::product::Product;
+use crate::program::prelude::*;
 
 /// Rows of a block. An element of a matrix whose row and column are multiples of it begins at a multiple of 256 bytes,
 /// whatever the leading dimension, so that blocks can be bound.
@@ -35,7 +31,6 @@ impl Triangle {
         Self { m, n, ..Self::default() }
     }
 
-    /// The side of A.
     pub(crate) fn side(&self) -> usize {
         if self.right { self.n } else { self.m }
     }

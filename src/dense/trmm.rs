@@ -41,10 +41,10 @@ use crate::program::prelude::*;
 /// `blocked`: halves of A, recursively, down to blocks of 64.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// Blocks of 64 rows on the diagonal in `shaders/dense/trmm.wgsl`; what lies beside them by matrix products, as
@@ -83,7 +83,7 @@ impl Trmm {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { triangle, alpha, .. } = *self;

@@ -3,7 +3,6 @@
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::triangle::{TRANS, UNIT};
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments};
 
 /// Multiplies a triangular matrix and a vector: `y = op(A) x`.
 ///
@@ -40,10 +39,10 @@ use crate::program::{INCX, INCY, Increments, increments};
 /// `tiles`: tiles are read along their rows.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
 ///   a packed triangle; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the scratch above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the scratch above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/band_product.wgsl`.
@@ -65,7 +64,7 @@ impl Trmv {
 
     half_builders!(upper, trans, unit, banded, packed, lda);
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let product = BandProduct::of_half(INFO.name, "dense/trmv", &self.half)?;

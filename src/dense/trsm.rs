@@ -44,10 +44,10 @@ use crate::program::prelude::*;
 /// `blocked`: halves of A, recursively, down to blocks of 64.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the scratch above the largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand or the scratch above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// Recursive (Elmroth, Gustavson, Jonsson and Kagstrom, *Recursive blocked algorithms and hybrid data structures for
@@ -88,7 +88,7 @@ impl Trsm {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { triangle, alpha, .. } = *self;

@@ -3,7 +3,6 @@
 use super::banded::{BandParams, BandProduct, HALF, HALF_SHAPE, HalfMatrix, SIDE, half_builders};
 use super::triangle::{TRANS, UNIT};
 use crate::program::prelude::*;
-use crate::program::{INCX, Increments, increments};
 
 /// Solves a triangular system, in place: `op(A) x = b`, where `x` holds b.
 ///
@@ -39,10 +38,10 @@ use crate::program::{INCX, Increments, increments};
 /// `blocked`: blocks of 64 unknowns by substitution, their share of the others as a product.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a leading dimension below the row length; both a band and
 ///   a packed triangle; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding; more than 2^21 unknowns.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding; more than 2^21 unknowns.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type than f32.
 ///
 /// # Algorithm
 /// `shaders/dense/trsv.wgsl`.
@@ -70,7 +69,7 @@ impl Trsv {
 
     half_builders!(upper, trans, unit, banded, packed, lda);
     increments!(incx x);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(profile))

@@ -1,7 +1,6 @@
 //! The functions that dense ops apply to each element of their result.
 
-use crate::error::Result;
-use crate::program::{Setting, Settings};
+use crate::program::prelude::*;
 
 /// A function applied to each element of a result before it is stored.
 ///

@@ -2,8 +2,6 @@
 
 use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments, limited};
-use half::f16;
 
 pub(super) const INFO: Operation = Operation {
     name: "axpy",
@@ -105,10 +103,10 @@ kernel_params! {
 /// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an `alpha` that is not a value of an integer type, or
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an `alpha` that is not a value of an integer type, or
 ///   an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest buffer.
 ///
 /// # Algorithm
 /// `shaders/elementwise/axpy.wgsl`, which imports the walk of the variant.
@@ -141,7 +139,7 @@ impl Axpy {
     counted!(counted, "elements", "Elements behind it stay as they are.");
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))

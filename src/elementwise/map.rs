@@ -1,11 +1,7 @@
 //! Applies one function to every element.
 
 use super::{DTYPES, Sweep, VARIANTS, bind_length};
-use crate::error::Error;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -222,9 +218,9 @@ kernel_params! {
 /// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a function that is not defined on it.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type, or a function that is not defined on it.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/elementwise/map.wgsl`, which imports the walk of the variant and the function.
@@ -247,7 +243,7 @@ impl Map {
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     counted!(counted, "elements", "Elements behind it stay as they are.");
 

@@ -32,14 +32,7 @@ pub use scal::Scal;
 pub use transform::{Broadcast, Transform, TransformFn};
 pub use zip::{Zip, ZipFn};
 
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::BoundChunk;
-use crate::program::{
-    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, KernelParams, LENGTH, Operand, Operation,
-    Program, Resource, Variant, choose, element_fragment, launch_for,
-};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 
 /// The ops of this family.
 pub const OPS: &[Operation] = &[map::INFO, zip::INFO, axpy::INFO, scal::INFO, transform::INFO];

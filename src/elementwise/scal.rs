@@ -3,8 +3,6 @@
 use super::axpy::{alpha_word, scalar};
 use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::program::prelude::*;
-use crate::program::{INCX, Increments, increments};
-use half::f16;
 
 /// Multiplies a vector by a number, in place: `x[i] = alpha x[i]`.
 ///
@@ -42,10 +40,10 @@ use half::f16;
 /// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an `alpha` that is not a value of an integer type; an
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an `alpha` that is not a value of an integer type; an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` is above the device's largest buffer.
+/// - [`TooLarge`](ErrorKind::TooLarge): `x` is above the device's largest buffer.
 ///
 /// # Algorithm
 /// `shaders/elementwise/scal.wgsl`, which imports the walk of the variant.
@@ -77,7 +75,7 @@ impl Scal {
     }
 
     increments!(incx x);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))

@@ -1,12 +1,6 @@
 //! A function of one to four operands of any types, which may repeat along rows or columns.
 
-use crate::array::{HostArray, HostData};
-use crate::error::Error;
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shader::Fragment;
-use crate::shape::{elements, index_u32};
-use half::f16;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -305,12 +299,12 @@ impl Broadcast {
 /// `words`: a thread makes the elements of a word.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type of 64 bits; an activation, or `affine` as the
+/// - [`Unsupported`](ErrorKind::Unsupported): an element type of 64 bits; an activation, or `affine` as the
 ///   output, of integers.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): more than four operands, another number than a built-in
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): more than four operands, another number than a built-in
 ///   function takes, operands of other types than it compares, more than 8 parameters; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`Shader`](crate::ErrorKind::Shader): your function's text; the error names the line.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Shader`](ErrorKind::Shader): your function's text; the error names the line.
 ///
 /// # Algorithm
 /// `shaders/elementwise/transform.wgsl`.
@@ -326,9 +320,7 @@ pub struct Transform {
 
 const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes the elements of a word")];
 
-/// Names of the operands.
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-/// Maximum of parameters.
 const MAX_PARAMS: usize = 8;
 
 kernel_params! { struct TransformParams { rows: u32, columns: u32, pad: [u32; 2], given: [f32; 8] } }
@@ -386,7 +378,7 @@ impl Transform {
     }
 
     counted!(counted, "rows", "Here `n` is the number of rows; those behind it are not written.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The function, the extents of the output, and the parameters.
     pub(crate) fn parts(&self) -> (&TransformFn, [usize; 2], &[f32]) {

@@ -1,11 +1,7 @@
 //! Applies one function to every pair of elements.
 
 use super::{DTYPES, Sweep, VARIANTS, bind_length};
-use crate::error::Error;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -155,9 +151,9 @@ kernel_params! {
 /// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/elementwise/zip.wgsl`, which imports the walk of the variant and the function.
@@ -181,7 +177,7 @@ impl Zip {
 
     counted!(counted, "elements", "Elements behind it stay as they are.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let sweep = Sweep {

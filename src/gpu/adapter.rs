@@ -1,10 +1,7 @@
 //! Choosing an adapter, describing it, and opening a device on it.
 
 use super::{Gpu, Tuning, drivers, known};
-use crate::error::{Result, err};
-use crate::program::{
-    Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
-};
+use crate::program::prelude::*;
 #[cfg(feature = "disk-cache")]
 use crate::store::CacheDir;
 use crate::store::KEPT;
@@ -169,7 +166,6 @@ fn wanted(info: &wgpu::AdapterInfo) -> wgpu::Features {
     }
 }
 
-/// Describes an adapter.
 pub(super) fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
     let shapes = adapter.cooperative_matrix_properties();
     profile(&adapter.get_info(), adapter.features(), &adapter.limits(), &shapes)
@@ -286,8 +282,8 @@ impl Gpu {
     /// tried.
     ///
     /// # Errors
-    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has no adapter, or none that the variables allow;
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend.
+    /// [`NoAdapter`](ErrorKind::NoAdapter) if the machine has no adapter, or none that the variables allow;
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn new() -> Result<Self> {
         pollster::block_on(Self::request(GpuOptions::default()))
@@ -298,9 +294,9 @@ impl Gpu {
     /// In a browser, with the feature `webgpu`, it opens the adapter that the page is offered.
     ///
     /// # Errors
-    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if no adapter fits (the text lists those of this machine);
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend;
-    /// [`Validation`](crate::ErrorKind::Validation) if the driver refuses to open it.
+    /// [`NoAdapter`](ErrorKind::NoAdapter) if no adapter fits (the text lists those of this machine);
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend;
+    /// [`Validation`](ErrorKind::Validation) if the driver refuses to open it.
     pub async fn request(options: GpuOptions) -> Result<Self> {
         #[cfg(not(target_arch = "wasm32"))]
         let adapter = &drivers::find(&options)?;

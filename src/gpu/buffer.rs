@@ -2,9 +2,7 @@
 
 use super::pool::Memory;
 use super::{Gpu, RawSlice};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::shape::within;
+use crate::program::prelude::*;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
@@ -123,9 +121,9 @@ impl Gpu {
     /// `n` may be 0. `u64` needs a device with 64-bit integers.
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable (not found on
-    /// OpenGL, where wgpu does not check); [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device
+    /// [`TooLarge`](ErrorKind::TooLarge) above the device's largest buffer;
+    /// [`OutOfMemory`](ErrorKind::OutOfMemory), after which everything else stays usable (not found on
+    /// OpenGL, where wgpu does not check); [`Unsupported`](ErrorKind::Unsupported) for `u64` on a device
     /// without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
         let bytes = self.bytes_of::<T>("alloc", n)?;
@@ -181,7 +179,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest uniform, at least 64 KiB in WebGPU; those
+    /// [`TooLarge`](ErrorKind::TooLarge) above the device's largest uniform, at least 64 KiB in WebGPU; those
     /// of [`Gpu::alloc`].
     pub fn uniform<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
         let (bytes, limit) = (size_of_val(data) as u64, self.profile().limits.max_uniform_binding);
@@ -206,9 +204,9 @@ impl Gpu {
     /// clone is dropped.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, if the size is not a non-zero multiple of
+    /// [`Buffer`](ErrorKind::Buffer) if the usage lacks `STORAGE`, if the size is not a non-zero multiple of
     /// 4 bytes, or if the memory is tilework's own, from [`Buffer::raw`]: clone that [`Buffer`] instead;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it; device lost.
+    /// [`Unsupported`](ErrorKind::Unsupported) for `u64` on a device without it; device lost.
     pub fn wrap<T: Element>(&self, buffer: wgpu::Buffer) -> Result<Buffer<T>> {
         self.probe()?;
         self.check_element::<T>("wrap")?;
@@ -325,8 +323,8 @@ impl<T: Element> Buffer<T> {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the types differ in size;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the device does not have.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the types differ in size;
+    /// [`Unsupported`](ErrorKind::Unsupported) for a type that the device does not have.
     pub fn bitcast<U: Element>(&self) -> Result<Buffer<U>> {
         check_bitcast::<T, U>(self.gpu())?;
         Ok(Buffer { stored: self.stored.clone(), element: PhantomData })
@@ -335,7 +333,7 @@ impl<T: Element> Buffer<T> {
     /// Returns the elements of `range`.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the buffer.
+    /// [`Shape`](ErrorKind::Shape) if the range is not within the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         Slice::from(self).slice(range)
     }
@@ -355,7 +353,7 @@ impl<'a, T: Element> Slice<'a, T> {
     /// Returns the elements of `range`, counted from the start of this slice.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
+    /// [`Shape`](ErrorKind::Shape) if the range is not within the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         let alone = self.alone && start + len == self.len;

@@ -1,9 +1,8 @@
 //! Measures copy bandwidth and multiply-add rate with two small kernels.
 
 use super::{Gpu, RawSlice, Waiting};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Ceilings, Program, probe};
+use crate::program::prelude::*;
+use crate::program::probe;
 
 pub(super) async fn measure(gpu: &Gpu, waiting: Waiting) -> Result<Ceilings> {
     let copy = probe::copy(gpu.profile());

@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// The result of a popped error scope.
 type Popped = Pin<Box<dyn Future<Output = Option<wgpu::Error>> + Send>>;
 
 /// Popped error scopes that have not answered, and the first error of those that have.

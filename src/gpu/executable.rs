@@ -14,11 +14,8 @@ use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::described;
 use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
 use super::{Gpu, RawSlice, Slice, unique};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
+use crate::program::prelude::*;
 use crate::shader::{BindingKind, Interface, check_users};
-use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
 
@@ -50,9 +47,9 @@ impl Gpu {
     /// included. [`Plannable::plan`](crate::Plannable::plan) runs ops at full speed.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) or [`Unsupported`](crate::ErrorKind::Unsupported) if a kernel does not
-    /// compile on this device; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the program contradicts
-    /// itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid above the device's
+    /// [`Shader`](ErrorKind::Shader) or [`Unsupported`](ErrorKind::Unsupported) if a kernel does not
+    /// compile on this device; [`InvalidArgument`](ErrorKind::InvalidArgument) if the program contradicts
+    /// itself or its shaders; [`TooLarge`](ErrorKind::TooLarge) for a binding or a grid above the device's
     /// limits; out of memory; device lost.
     pub fn prepare(&self, mut program: Program) -> Result<Executable> {
         check_users();

@@ -8,12 +8,9 @@ use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::{check_written, described};
 use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
 use super::{Gpu, Slice};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::RawSlice;
-use crate::program::{Access, counted};
-use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
-use crate::shape::{index_u32, round_up};
+use crate::program::prelude::*;
+use crate::shader::{BindingKind, Interface, Target, expand_text};
 use naga::valid::Capabilities;
 use std::sync::Arc;
 use web_time::Instant;
@@ -81,9 +78,9 @@ impl Gpu {
     /// Compiles the entry point `entry` of your WGSL `text`. Errors call the text `name`.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader), with file, line and the text at fault, if it does not parse or
-    /// validate; [`TooLarge`](crate::ErrorKind::TooLarge) if a thread's variables take more than 4 MiB;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has; device lost.
+    /// [`Shader`](ErrorKind::Shader), with file, line and the text at fault, if it does not parse or
+    /// validate; [`TooLarge`](ErrorKind::TooLarge) if a thread's variables take more than 4 MiB;
+    /// [`Unsupported`](ErrorKind::Unsupported) if it needs more than the device has; device lost.
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
         self.probe()?;
         let begin = Instant::now();
@@ -122,9 +119,9 @@ impl OwnKernel {
     /// binding numbers.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for a wrong number, kind or size of arguments;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if a buffer is bound twice and written;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups; [`Buffer`](crate::ErrorKind::Buffer) for a
+    /// [`Shape`](ErrorKind::Shape) for a wrong number, kind or size of arguments;
+    /// [`Aliasing`](ErrorKind::Aliasing) if a buffer is bound twice and written;
+    /// [`TooLarge`](ErrorKind::TooLarge) for too many workgroups; [`Buffer`](ErrorKind::Buffer) for a
     /// buffer of another `Gpu`, a misaligned slice, or a binding that is only read and whose memory was never
     /// written. Nothing is recorded then.
     pub fn record<E: Encoder>(
@@ -186,8 +183,8 @@ impl OwnKernel {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for 0 items in a workgroup;
-    /// [`Shape`](crate::ErrorKind::Shape) if `count` is not one element; [`TooLarge`](crate::ErrorKind::TooLarge)
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for 0 items in a workgroup;
+    /// [`Shape`](ErrorKind::Shape) if `count` is not one element; [`TooLarge`](ErrorKind::TooLarge)
     /// if `max_items` is above 2^32 - 1; those of [`OwnKernel::record`]. Nothing is recorded then.
     pub fn record_counted<'c, E: Encoder>(
         &self,

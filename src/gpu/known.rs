@@ -3,13 +3,11 @@
 #[cfg(not(target_arch = "wasm32"))]
 use super::drivers;
 use super::{Gpu, GpuInner, GpuOptions, adapter, lock};
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, OpenedBy};
+use crate::program::prelude::*;
 #[cfg(not(target_arch = "wasm32"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Weak};
 
-/// The `Gpu`s of this process.
 struct KnownGpus {
     list: Vec<Weak<GpuInner>>,
     /// The number of `Gpu`s added so far.
@@ -95,8 +93,8 @@ impl Gpu {
     /// device with all features that tilework uses; a warning in the log names those that are missing.
     ///
     /// # Errors
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is already lost;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot run compute shaders.
+    /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is already lost;
+    /// [`Unsupported`](ErrorKind::Unsupported) if it cannot run compute shaders.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
         Self::wrap_device(device, queue, None)
     }
@@ -105,7 +103,7 @@ impl Gpu {
     /// `tuning` and `deterministic`. The options that choose a device and its limits are ignored.
     ///
     /// # Errors
-    /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device
+    /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](ErrorKind::InvalidArgument) if the device
     /// already has a `Gpu` with other options.
     pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
         Self::wrap_device(device, queue, Some(options))

@@ -1,7 +1,7 @@
 //! Results of tuning: winners, and variants that failed, in memory and on disk.
 
 use super::{Gpu, lock};
-use crate::program::{Choice, DecidedBy, Denied, DeviceProfile, Program};
+use crate::program::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -274,5 +274,4 @@ fn read_denied(text: &str) -> Option<Vec<Denied>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -71,8 +71,7 @@ pub use crate::program::{Clock, Measurement, Timing};
 #[cfg(feature = "disk-cache")]
 pub use crate::store::{CacheDir, CacheReport};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::program::{Ceilings, DeviceProfile, OpenedBy};
+use crate::program::prelude::*;
 use crate::store::{Store, lock};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,6 +90,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// assert_eq!(gpu.reduce(&x, Sum)?.read()?, [6.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # One-line calls
+/// A method whose page links an op, such as `reduce`, plans the op, allocates its outputs, records and submits. It
+/// fails as the op and [`alloc`](Self::alloc) do, with [`Shape`](ErrorKind::Shape) if the length of an operand
+/// does not match the others or the descriptor, and with [`Aliasing`](ErrorKind::Aliasing) if an operand that it
+/// writes shares a buffer with another. Its page lists only other errors.
 #[derive(Clone)]
 pub struct Gpu {
     inner: Arc<GpuInner>,

@@ -1,8 +1,7 @@
 //! Compiled pipelines, each built once per device.
 
 use super::{Gpu, unique};
-use crate::error::{Result, err};
-use crate::program::{Kernel, Program};
+use crate::program::prelude::*;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::shader::Module;
 use crate::shader::{BindingKind, Interface, Target, TextFacts};
@@ -25,7 +24,6 @@ pub(super) struct CachedPipeline {
     pub(super) id: u64,
 }
 
-/// The kind of compiled pipelines in the store.
 const KIND: &str = "pipeline";
 
 /// Software drivers return a header without code. Such data is not saved.
@@ -34,7 +32,6 @@ const EMPTY: usize = 256;
 /// Pipelines in memory, by kernel. They belong to one `Gpu`, so device and checking are not part of the key.
 pub(super) type PipelineCache = CompiledCache<Kernel, CachedPipeline>;
 
-/// A pipeline that a plan uses.
 pub(super) type PipelineInUse = InUse<Kernel, CachedPipeline>;
 
 /// The text for wgpu: the module that is parsed and validated already.
@@ -263,7 +260,6 @@ impl Gpu {
         }
     }
 
-    /// Compiles kernels on all cores.
     #[cfg(not(target_arch = "wasm32"))]
     fn compile_all(&self, kernels: &[Kernel]) -> Result<()> {
         self.probe()?;

@@ -353,7 +353,6 @@ fn rates(cost: Option<Cost>, seconds: f64, percent: Option<f64>) -> Vec<String> 
     all.filter(|(_, x)| x.is_finite()).map(|(name, x)| format!(r#""{name}":{x}"#)).collect()
 }
 
-/// Workgroups along x, y and z.
 fn grid(workgroups: Option<[u32; 3]>) -> String {
     workgroups.map_or("indirect".into(), |[x, y, z]| format!("{x} x {y} x {z}"))
 }
@@ -363,7 +362,6 @@ struct Group<'a> {
     op: &'a OpProfile,
     times: usize,
     seconds: f64,
-    /// Of each dispatch.
     of_dispatches: Vec<Option<f64>>,
 }
 

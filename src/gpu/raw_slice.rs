@@ -2,10 +2,8 @@
 
 use super::pool::Memory;
 use super::{Buffer, Gpu, Slice};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Access, Use, check_read};
-use crate::shape::round_up;
+use crate::program::prelude::*;
+use crate::program::{Use, check_read};
 use std::sync::Arc;
 
 /// A [`Slice`](super::Slice) with its element type as a value.

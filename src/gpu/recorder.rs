@@ -7,9 +7,8 @@ use super::raw_slice::check_written;
 use super::timer::PassClock;
 use super::transfer::word_error;
 use super::{Buffer, Gpu, RawSlice, Slice, lock};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Access, Cost, fill};
+use crate::program::fill;
+use crate::program::prelude::*;
 use std::sync::{Arc, Mutex};
 
 mod sealed {
@@ -148,7 +147,6 @@ pub(super) struct SetInPass {
     pub(super) group: (u64, usize),
 }
 
-/// The open pass of a recorder.
 pub(super) struct OpenPass<'r> {
     pub(super) pass: &'r mut wgpu::ComputePass<'static>,
     pub(super) bound: &'r mut SetInPass,
@@ -299,7 +297,6 @@ impl<E: Encoder> Recorder<E> {
         self.encoder.encoder()
     }
 
-    /// Ends a timed run.
     pub(super) fn end_run(&mut self) {
         if matches!(&self.clock, Some(PassStamps::Runs(clock)) if clock.unstamped) {
             self.pass();
@@ -332,7 +329,6 @@ impl<E: Encoder> Recorder<E> {
         }
     }
 
-    /// Ends an op of a profile.
     pub(super) fn end_op(&mut self) -> Result<()> {
         let Some(PassStamps::Ops(profiler)) = &mut self.clock else { return Ok(()) };
         let empty_pass = profiler.after_command();
@@ -361,8 +357,8 @@ impl<E: Encoder> Recorder<E> {
     /// Records a copy between device buffers.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Aliasing`](crate::ErrorKind::Aliasing) if both
-    /// lie in one buffer; [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word
+    /// [`Shape`](ErrorKind::Shape) if the lengths differ; [`Aliasing`](ErrorKind::Aliasing) if both
+    /// lie in one buffer; [`Buffer`](ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word
     /// with its neighbours, a buffer belongs to another `Gpu`, or the source was never written.
     pub fn copy<'a, T: Element>(
         &mut self,
@@ -430,7 +426,7 @@ impl<E: Encoder> Recorder<E> {
     /// Records setting every element to zero.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `COPY_DST`, the slice shares a 4-byte word with its
+    /// [`Buffer`](ErrorKind::Buffer) if the usage lacks `COPY_DST`, the slice shares a 4-byte word with its
     /// neighbours, or the buffer belongs to another `Gpu`.
     pub fn clear<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>) -> Result<()> {
         let slice = slice.into();
@@ -455,7 +451,7 @@ impl<E: Encoder> Recorder<E> {
     /// Records setting every element to `value`.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the device cannot bind the start of the slice, or the slice shares a
+    /// [`Buffer`](ErrorKind::Buffer) if the device cannot bind the start of the slice, or the slice shares a
     /// 4-byte word with its neighbours or belongs to another `Gpu`; those of building a small kernel.
     pub fn fill<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
         let slice = slice.into();

@@ -6,8 +6,7 @@
 
 use super::pool::{Memory, Raw};
 use super::{Buffer, Gpu, unique};
-use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result, err};
+use crate::program::prelude::*;
 use ash::{khr, vk};
 use std::ffi::CStr;
 use std::fmt;

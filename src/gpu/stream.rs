@@ -2,9 +2,7 @@
 
 use super::pool::{Direction, Memory, Raw};
 use super::{Buffer, Gpu, Recorder};
-use crate::element::Element;
-use crate::error::{Result, err};
-use crate::program::DeviceClass;
+use crate::program::prelude::*;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;

@@ -4,8 +4,7 @@ use super::buffer::StoredElements;
 use super::fence::Notice;
 use super::pool::{Direction, Raw};
 use super::{Buffer, Gpu, Slice, Waiting, lock};
-use crate::element::Element;
-use crate::error::{Result, err, with_room};
+use crate::program::prelude::*;
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 #[cfg(not(target_arch = "wasm32"))]
 use std::collections::VecDeque;
@@ -51,7 +50,7 @@ impl<T: Element> Buffer<T> {
     /// Writes `data` over the whole buffer, before work that is submitted later.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer) if the wgpu
+    /// [`Shape`](ErrorKind::Shape) if the lengths differ; [`Buffer`](ErrorKind::Buffer) if the wgpu
     /// buffer lacks `COPY_DST`; out of memory; device lost.
     pub fn write(&self, data: &[T]) -> Result<()> {
         Slice::from(self).write(data)
@@ -60,7 +59,7 @@ impl<T: Element> Buffer<T> {
     /// Waits for submitted work and copies the elements to the host.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device lost.
+    /// [`Buffer`](ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device lost.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<Vec<T>> {
         Slice::from(self).read()
@@ -82,7 +81,7 @@ impl<T: Element> Slice<'_, T> {
     /// Writes `data` over the slice, before work that is submitted later.
     ///
     /// # Errors
-    /// As [`Buffer::write`]; [`Buffer`](crate::ErrorKind::Buffer) also if the slice shares a 4-byte word with its
+    /// As [`Buffer::write`]; [`Buffer`](ErrorKind::Buffer) also if the slice shares a 4-byte word with its
     /// neighbours.
     pub fn write(&self, data: &[T]) -> Result<()> {
         let gpu = &self.buffer.gpu;
@@ -315,7 +314,6 @@ impl Pending {
         self.gpu.wait_for(Some(self.submission.clone()))
     }
 
-    /// The data. The buffer must be mapped.
     fn view(&self) -> Result<wgpu::BufferView> {
         self.raw.buffer.slice(..self.bytes.next_multiple_of(4)).get_mapped_range().map_err(|e| {
             err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
@@ -357,7 +355,7 @@ impl<T: Element> Readback<T> {
     /// Waits for the copy, but not for work submitted after it.
     ///
     /// # Errors
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has no room for the elements; device lost.
+    /// [`OutOfMemory`](ErrorKind::OutOfMemory) if the host has no room for the elements; device lost.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn wait(self) -> Result<Vec<T>> {
         Waiting::block(|waiting| self.wait_by(waiting))
@@ -406,7 +404,6 @@ impl<T: Element> Slice<'_, T> {
 
 #[cfg(feature = "shard")]
 impl Moving {
-    /// Bytes of all elements.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -5,10 +5,7 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
 use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams, source, target};
 use crate::dense::predict::Rates;
-use crate::program::fit::runs_everywhere;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 
 /// The divisor of the sum of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -80,11 +77,11 @@ impl Divide {
 /// sums along rows are above the largest binding.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
 ///   1448, whose sums do not fit 32 bits.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit this image or radius.
 ///
 /// # Algorithm
@@ -112,7 +109,6 @@ const VARIANTS: &[Variant] = &[
 ];
 
 const WORKGROUP_SIZE: usize = 256;
-/// Side of a tile of `tiled`.
 const TILE: usize = 32;
 /// Rows that a thread of `separable` walks down.
 const ROWS: usize = 16;
@@ -137,7 +133,7 @@ impl Blur {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the sums of windows as products of lines of ones.
     fn lines(&self, dtype: DType) -> FilterLines {
@@ -233,7 +229,6 @@ impl Blur {
         }
     }
 
-    /// Returns a kernel of this family.
     fn kernel(&self, file: &'static str, entry: &'static str, dtype: DType) -> Kernel {
         let whole = self.image.extents()[2].is_multiple_of(4);
         let spec = source(target(self.mean(Spec::new(), dtype), dtype, whole), dtype);
@@ -305,7 +300,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Blur {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

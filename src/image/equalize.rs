@@ -4,7 +4,6 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Equalises the histogram of each channel: spreads its values so that value ranges of equal width hold about equal
 /// numbers of pixels.
@@ -50,10 +49,10 @@ use half::f16;
 /// processors `naive`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, a range that
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): pixels with more than 4 channels or none, a range that
 ///   is empty or not finite, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// E. L. Hall, *Almost uniform distributions for computer image enhancement*, 1974.
@@ -94,7 +93,7 @@ impl Equalize {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the number of channels to equalise.
     pub(crate) fn colours(&self) -> usize {
@@ -104,13 +103,11 @@ impl Equalize {
         }
     }
 
-    /// Returns the histogram of a channel.
     pub(crate) fn histogram(&self, dtype: DType) -> Histogram {
         let all = Histogram::new(self.image.h * self.image.w, BINS);
         if dtype == DType::U8 { all } else { all.range(self.range.0, self.range.1) }
     }
 
-    /// Returns the strides of pixels and channels, in elements.
     pub(crate) fn strides(&self) -> [usize; 2] {
         let planar = self.image.layout == Layout::Planar;
         if planar { [1, self.image.h * self.image.w] } else { [self.image.channels, 1] }
@@ -178,7 +175,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Equalize {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

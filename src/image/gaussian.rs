@@ -3,9 +3,7 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, FilterLines, LinesForm};
-use crate::program::fit::runs_everywhere;
 use crate::program::prelude::*;
-use half::f16;
 
 /// Blurs an image by a Gaussian: `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by
 /// itself, where `g(i)` is `exp(-i^2 / (2 sigma^2))`, scaled to the sum 1, and `|i|, |j| <= radius`.
@@ -50,11 +48,11 @@ use half::f16;
 /// fits; on software drivers `passes` before `fused`, and `naive` if the sums are above the largest binding.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels with
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels with
 ///   more than 4 channels or none, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
 ///   1022.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit the image.
 ///
 /// # Algorithm
@@ -106,7 +104,7 @@ impl Gaussian {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(crate) fn reach(&self) -> usize {
         self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)
@@ -154,7 +152,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Gaussian {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

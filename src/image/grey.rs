@@ -3,7 +3,6 @@
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::program::prelude::*;
-use half::f16;
 
 /// The weights of red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -68,9 +67,9 @@ impl GreyWeights {
 /// `naive` reads byte by byte, `packed` words of four pixels; `auto` (the default) takes `packed`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels without 3 or 4 channels, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): pixels without 3 or 4 channels, or an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one; `grey_floats.wgsl`, one
@@ -106,7 +105,7 @@ impl Grey {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 }
 
 operands! {
@@ -116,7 +115,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Grey {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

@@ -1,11 +1,6 @@
 //! Extents and channel layout of images.
 
-use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Access, Asked, DeviceProfile, Input, Op, OpCall, Operand, Role, Setting, by_type};
-use crate::shape::elements;
-use half::f16;
+use crate::program::prelude::*;
 
 /// The order of channels in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -145,13 +140,10 @@ impl Image {
     }
 }
 
-/// The input of an op on images.
 pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); (c, h, w) with layout planar");
 
-/// Element types.
 pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16];
 
-/// The option `layout`.
 pub(super) const LAYOUT: Setting = Setting::word("layout", || Layout::ALL.map(Layout::name).to_vec());
 
 /// Reads the input and the option `layout`.

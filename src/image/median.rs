@@ -4,10 +4,7 @@ use super::Image;
 use super::gaussian::boundaries;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, LinesParams, source, target};
-use crate::program::fit::runs_everywhere;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 
 /// Takes the median of each neighbourhood: `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size /
 /// 2`, the middle value of the sorted window of `size` x `size` pixels, each channel by itself. `size` is odd.
@@ -50,11 +47,11 @@ use half::f16;
 /// memory, else `naive`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even size, pixels with more than 4 channels or
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an even size, pixels with more than 4 channels or
 ///   none, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a size above 89
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer, or a size above 89
 ///   (u8) or 43 (floats), for which some drivers end loops too early.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit the size or the device.
 ///
 /// # Algorithm
@@ -77,7 +74,6 @@ const VARIANTS: &[Variant] = &[
 ];
 
 const WORKGROUP_SIZE: usize = 256;
-/// Side of a tile of `tiled`.
 const TILE: usize = 32;
 
 /// Returns the largest size for which every driver runs the search to its end: `bits (size + 1)^2` rounds, and those
@@ -101,7 +97,7 @@ impl Median {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the pixels from the centre of the window to its edge.
     fn radius(&self) -> usize {
@@ -113,7 +109,6 @@ impl Median {
         ((self.size - 1) * self.image.step() + 4).div_ceil(4)
     }
 
-    /// Returns the bytes of workgroup memory of a tile and its halo.
     fn tile_bytes(&self) -> usize {
         let halo = 2 * self.radius() * self.image.step();
         4 * (TILE + halo).next_multiple_of(4) * (TILE + 2 * self.radius())
@@ -162,7 +157,6 @@ impl Median {
         }
     }
 
-    /// Returns the operations for each element.
     fn operations(&self, variant: &str, dtype: DType) -> usize {
         match (variant, self.size) {
             ("network", 3) => 12 + 6 * self.groups(),
@@ -223,7 +217,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Median {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

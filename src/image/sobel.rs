@@ -5,8 +5,6 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{LinesParams, source, target};
 use crate::dense::predict::Rates;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 
 /// The gradient to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -79,10 +77,10 @@ impl Gradient {
 /// `naive` and `rows`; `auto` (the default) takes `rows`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
+/// - [`TooLarge`](ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// I. Sobel and G. Feldman, 1968. Both windows are products of lines and share the sums along x:
@@ -124,7 +122,7 @@ impl Sobel {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Chooses a variant and says why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
@@ -184,7 +182,7 @@ operands! {
 }
 
 impl<T: Element> Op<T> for Sobel {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);

@@ -18,8 +18,7 @@
 
 use super::host::{HostDense, Order};
 use super::matrix::FromDense;
-use crate::element::Element;
-use crate::error::Result;
+use crate::program::prelude::*;
 use faer::{Mat, MatRef};
 
 impl<T: Element> HostDense for MatRef<'_, T> {

@@ -1,7 +1,6 @@
 //! Dense matrices in the host's memory.
 
-use crate::element::Element;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 
 /// The storage order of a dense matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,7 +136,7 @@ impl<'a, T: Element> HostView<'a, T> {
     /// Views elements with any `strides`: the distance from one row, and one column, to the next.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an element is outside the slice.
+    /// [`Shape`](ErrorKind::Shape) if an element is outside the slice.
     pub fn strided(values: &'a [T], shape: [usize; 2], first: usize, strides: [isize; 2]) -> Result<Self> {
         let view = Self { values, shape, first, strides };
         match view.outside() {

@@ -2,10 +2,8 @@
 
 use super::host::{HostDense, Order, Stored};
 use super::pack::Packer;
-use crate::element::Element;
-use crate::error::{Result, err, with_room};
 use crate::gpu::{Buffer, Gpu, Slice, Waiting};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// How an upload copied a matrix: see [`interop`](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,7 +63,7 @@ impl<T: Element> DenseMatrix<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the buffer has another number of elements.
+    /// [`Shape`](ErrorKind::Shape) if the buffer has another number of elements.
     pub fn from_buffer(buffer: Buffer<T>, shape: [usize; 2], order: Order) -> Result<Self> {
         let want = elements("from_buffer", "the matrix", &shape)?;
         if buffer.len() != want {
@@ -155,7 +153,7 @@ impl Gpu {
     /// Uploads a dense matrix: see [`interop`](crate::interop).
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if your own [`HostDense`] returns a slice of the wrong length; as
+    /// [`Shape`](ErrorKind::Shape) if your own [`HostDense`] returns a slice of the wrong length; as
     /// [`Gpu::upload`].
     pub fn upload_dense<M: HostDense + ?Sized>(&self, matrix: &M) -> Result<DenseMatrix<M::Elem>> {
         let shape = matrix.shape();

@@ -20,8 +20,7 @@
 
 use super::host::{HostDense, Order, Stored};
 use super::matrix::{FromDense, in_order};
-use crate::element::Element;
-use crate::error::Result;
+use crate::program::prelude::*;
 use nalgebra::{DMatrix, Dim, Matrix, RawStorage};
 
 impl<T: Element, R: Dim, C: Dim, S: RawStorage<T, R, C>> HostDense for Matrix<T, R, C, S> {

@@ -27,7 +27,7 @@
 //! ```
 
 use super::sorted::{indices_to, indices_u32, sorted_csc, sorted_csr};
-use crate::error::{Error, Result, copied, err};
+use crate::program::prelude::*;
 use crate::sparse::{Coo, Csc, Csr};
 use nalgebra_sparse::{CooMatrix, CscMatrix, CsrMatrix, SparseFormatError};
 

@@ -20,9 +20,8 @@
 use super::host::{HostDense, Order, Stored};
 use super::matrix::{Copied, FromDense};
 use super::pack::Packer;
-use crate::element::Element;
-use crate::error::{Error, Result, err};
 use crate::gpu::{Buffer, Gpu};
+use crate::program::prelude::*;
 use ndarray::{Array, Array2, ArrayBase, Axis, Data, Dimension, IntoDimension, Ix1, Ix2, ShapeBuilder};
 
 impl<S: Data> HostDense for ArrayBase<S, Ix2>
@@ -126,7 +125,7 @@ impl<T: Element> Buffer<T> {
     /// Reads the buffer as an array of this shape, in C order.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements; as [`read`](Self::read).
+    /// [`Shape`](ErrorKind::Shape) if the shape has another number of elements; as [`read`](Self::read).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read_ndarray<D: IntoDimension>(&self, shape: D) -> Result<Array<T, D::Dim>> {
         let shape = shape.into_dimension();

@@ -1,8 +1,7 @@
 //! Uploads of values that are not in one slice.
 
-use crate::element::Element;
-use crate::error::{Result, with_room};
 use crate::gpu::{Buffer, Gpu};
+use crate::program::prelude::*;
 
 /// Elements collected for one write; a multiple of those in a word.
 const PACKED_CHUNK: usize = 1 << 22;
@@ -15,7 +14,6 @@ pub(super) struct Packer<T: Element> {
 }
 
 impl<T: Element> Packer<T> {
-    /// Fills a new buffer of `len` elements.
     pub(super) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         let chunk = with_room("upload", len.min(PACKED_CHUNK))?;
         Ok(Self { buffer: gpu.alloc(len)?, written: 0, chunk })
@@ -46,7 +44,6 @@ impl<T: Element> Packer<T> {
         Ok(())
     }
 
-    /// Returns the full buffer.
     pub(super) fn finish(mut self) -> Result<Buffer<T>> {
         self.write()?;
         Ok(self.buffer)

@@ -3,11 +3,9 @@
 use super::host::Order;
 use super::matrix::DenseMatrix;
 use crate::dense::Gemm;
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::Gpu;
 use crate::plan::Plannable;
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gemm {
     /// Multiplies two device matrices: takes extents, transposes and leading dimensions from them. C is row-major.
@@ -29,7 +27,7 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the columns of `a` and the rows of `b` differ.
+    /// [`Shape`](ErrorKind::Shape) if the columns of `a` and the rows of `b` differ.
     pub fn of<T: Element>(a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<Self> {
         if a.cols() != b.rows() {
             return Err(err!(
@@ -59,7 +57,7 @@ impl Gpu {
     /// otherwise it is row-major. See [`interop`](crate::interop) for an example.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the columns of `a` and the rows of `b` differ; as [`Gemm`] and
+    /// [`Shape`](ErrorKind::Shape) if the columns of `a` and the rows of `b` differ; as [`Gemm`] and
     /// [`Gpu::alloc`].
     pub fn matmul<T: Element>(&self, a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<DenseMatrix<T>>
     where

@@ -4,7 +4,6 @@ use crate::error::{Result, err, with_room};
 use crate::sparse::{Csc, Csr, Duplicates};
 use std::borrow::Cow;
 
-/// Converts indices to `u32`.
 pub(super) fn indices_u32<I: Copy>(
     name: &str,
     from: &[I],

@@ -106,5 +106,4 @@ fn name_file(file: &File, name: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -234,7 +234,6 @@ impl<R: BufRead> Lines<R> {
         err!(Malformed, "matrix market: line {}: {what}", self.number)
     }
 
-    /// Returns the line for an error text.
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
         if text.chars().count() <= 60 { text } else { text.chars().take(57).chain("...".chars()).collect() }

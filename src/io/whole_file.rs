@@ -314,5 +314,4 @@ fn permissions(old: &Metadata) -> fs::Permissions {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

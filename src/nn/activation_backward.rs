@@ -4,8 +4,6 @@ use super::by_name::FLOATS;
 use crate::dense::Activation;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 
 /// Computes the gradient of an activation, `dx = dy f'(x)`, from the values that a fused layer keeps.
 ///
@@ -48,8 +46,8 @@ use half::f16;
 /// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/elementwise/zip.wgsl` with the slopes of `shaders/nn/activation_backward.wgsl`.
@@ -70,7 +68,7 @@ impl ActivationBackward {
         Self { activation, n, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let flag = match self.activation {

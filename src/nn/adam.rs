@@ -1,15 +1,8 @@
 //! Adam.
 
 use super::sgd::{DEVICE_RATE, add_rate, check_factor, rate_spec};
-use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Resource, Role, Setting, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Makes a step of Adam in place: `m = beta1 m + (1 - beta1) g`, `v = beta2 v + (1 - beta2) g^2`, and
 /// `p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)` in step t.
@@ -58,9 +51,9 @@ use crate::shader::Spec;
 /// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, eps or decay that is negative or not finite, a
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a rate, eps or decay that is negative or not finite, a
 ///   beta outside [0, 1), an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
 ///
 /// # Algorithm
 /// D. P. Kingma and J. Ba, *Adam*, 2015; I. Loshchilov and F. Hutter, *Decoupled Weight Decay Regularization*, 2019.
@@ -133,7 +126,7 @@ impl Adam {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Tells whether the rate is an operand.
     pub(crate) fn is_rated(&self) -> bool {
@@ -165,7 +158,7 @@ operands! {
 }
 
 impl Op<f32> for Adam {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { rate, betas, eps, decay, decoupled, rated, .. } = *self;

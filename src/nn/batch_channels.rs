@@ -1,8 +1,6 @@
 //! Sums and statistics over the channels of a batch of images: the first passes of batch norm in training.
 
-use crate::error::Result;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Operand, Program, Resource, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     /// Parameters of the kernels that sum over a channel.

@@ -5,8 +5,6 @@ use super::by_name::EPS;
 use super::rows::check_rows;
 use crate::dense::Activation;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use crate::shape::index_u32;
 
 /// Normalises channels by given statistics, as in inference:
 /// `output[n, c, i] = activation((x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c])`.
@@ -47,9 +45,9 @@ use crate::shape::index_u32;
 /// `planes`, the only one.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+/// - [`Shape`](ErrorKind::Shape): an extent of 0.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
 ///   finite.
 ///
 /// # Algorithm
@@ -89,9 +87,8 @@ impl BatchNorm {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
-    /// Returns the shape, the epsilon and the activation.
     pub(crate) fn parts(&self) -> ([usize; 4], f32, Activation) {
         (self.shape, self.eps, self.activation)
     }
@@ -104,7 +101,7 @@ operands! {
 }
 
 impl Op<f32> for BatchNorm {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;

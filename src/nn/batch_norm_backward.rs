@@ -5,7 +5,6 @@ use super::batch_norm_train::{SAMPLES, VARIANTS};
 use super::batch_program::{begin, built};
 use super::by_name::EPS;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Computes the gradients of [`BatchNormTrain`](super::BatchNormTrain) with respect to `x`, `gamma` and `beta`, from
 /// the gradient `dy` by its result. With `z = (x - mean) / sqrt(variance + eps)` and `m` elements a channel:
@@ -51,9 +50,9 @@ use crate::shape::index_u32;
 /// `parts`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+/// - [`Shape`](ErrorKind::Shape): an extent of 0.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
 ///   finite.
 ///
 /// # Algorithm
@@ -83,7 +82,7 @@ impl BatchNormBackward {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(crate) fn parts(&self) -> ([usize; 4], f32) {
         (self.shape, self.eps)
@@ -97,7 +96,7 @@ operands! {
 }
 
 impl Op<f32> for BatchNormBackward {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile)?;

@@ -56,9 +56,9 @@ use crate::program::prelude::*;
 /// `parts`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+/// - [`Shape`](ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
 ///   finite, a `momentum` outside 0 to 1.
 ///
 /// # Algorithm
@@ -131,7 +131,7 @@ impl BatchNormTrain {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the same norm as a layer of a network.
     pub(super) fn within(
@@ -176,7 +176,7 @@ operands! {
 }
 
 impl Op<f32> for BatchNormTrain {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 15.0, profile)?;

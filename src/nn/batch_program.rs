@@ -2,10 +2,7 @@
 
 use super::rows::check_eps;
 use super::windows::check_images;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, Asked, Cost, DeviceProfile, Op, OpCall, Operand, Operation, Program, Role};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// The shape of an operand declared with this formula: of a number for each channel, or of images like `x`.
 fn extents<'a>(formula: &str, shape: &'a [usize; 4]) -> &'a [usize] {

@@ -4,7 +4,6 @@ use super::columns::Columns;
 use super::rows::check_rows;
 use crate::primitives::{Reduce, Sum};
 use crate::program::prelude::*;
-use crate::shape::elements;
 
 /// Computes the gradient of a bias that was added to each channel: `db[c] = sum over n and i of dy[n, c, i]`.
 ///
@@ -43,8 +42,8 @@ use crate::shape::elements;
 /// `blocks`, the only one.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): `dy` above the largest buffer, a row of C above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): `dy` above the largest buffer, a row of C above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/bias_backward.wgsl`, twice: columns of blocks of rows, then columns of their sums.
@@ -65,7 +64,7 @@ impl BiasBackward {
         Self { n, channels, plane, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 }
 
 operands! {
@@ -75,7 +74,7 @@ operands! {
 }
 
 impl Op<f32> for BiasBackward {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, channels, plane, .. } = *self;

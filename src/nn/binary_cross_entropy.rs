@@ -46,9 +46,9 @@ use crate::program::prelude::*;
 /// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): n is 0.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shape`](ErrorKind::Shape): n is 0.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/binary_cross_entropy.wgsl`, then a reduction.
@@ -73,7 +73,7 @@ impl BinaryCrossEntropy {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 }
 
 operands! {
@@ -85,7 +85,7 @@ operands! {
 }
 
 impl Op<f32> for BinaryCrossEntropy {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let loss = MeanLoss {

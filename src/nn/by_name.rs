@@ -4,11 +4,7 @@ use super::pool::PoolKind;
 use super::rows::Rows;
 use super::rows_backward::{RowsBackward, RowsGradient};
 use super::windows::Windows;
-use crate::array::{HostArray, shape_text};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Asked, Op, OpCall, Role, Setting, by_type};
-use half::f16;
+use crate::program::prelude::*;
 
 /// The element types of most ops here.
 pub(super) const FLOATS: [DType; 2] = [DType::F32, DType::F16];
@@ -25,7 +21,6 @@ pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const DILATION: Setting = Setting::pair("dilation", "1");
 pub(super) const COUNT_INCLUDE_PAD: Setting = Setting::flag("count-include-pad");
 
-/// The kinds of pooling.
 const KINDS: [PoolKind; 4] = [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(Vec::new())];
 
 /// Reads `x`, the first input, as rows, with the lanes and variant from the options.

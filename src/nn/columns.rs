@@ -1,10 +1,7 @@
 //! Sums of the columns of a matrix: the gradients of biases, scales and shifts.
 
-use crate::element::DType;
-use crate::error::Result;
 use crate::primitives::{Reduce, Sum};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program, Resource, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct ColumnsParams {

@@ -3,7 +3,6 @@
 use super::columns::mean;
 use super::rows::{check_rows, check_steps, chunk_params, policy, reduction};
 use crate::program::prelude::*;
-use crate::shape::elements;
 
 /// Computes the loss of a classifier, `losses[r] = log(sum over i of exp(logits[r, i])) - logits[r, labels[r]]`, its
 /// mean over rows, and the gradient of the mean on request.
@@ -46,9 +45,9 @@ use crate::shape::elements;
 /// `passes`, the only one.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): no rows or no classes.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shape`](ErrorKind::Shape): no rows or no classes.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// Log-sum-exp with the maximum subtracted: `shaders/nn/cross_entropy.wgsl`.
@@ -79,7 +78,7 @@ impl CrossEntropy {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 }
 
 operands! {
@@ -91,7 +90,7 @@ operands! {
 }
 
 impl Op<f32> for CrossEntropy {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, classes, gradient, .. } = *self;

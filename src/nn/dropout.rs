@@ -3,8 +3,6 @@
 use super::by_name::FLOATS;
 use crate::primitives::random::low_high;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 
 /// Sets elements to 0 with probability `p` and scales the rest: `y[i] = x[i] / (1 - p)` if word `i` of a random stream
 /// is at least `2^32 p`, else 0.
@@ -46,9 +44,9 @@ use half::f16;
 /// `philox`: four elements a thread.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `p` outside of [0, 1), an offset that is no multiple of 4,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): `p` outside of [0, 1), an offset that is no multiple of 4,
 ///   an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// N. Srivastava et al., *Dropout* (2014); `shaders/nn/dropout.wgsl`.
@@ -98,7 +96,7 @@ impl Dropout {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Seed, stream and offset.
     pub(crate) fn place(&self) -> [u64; 3] {

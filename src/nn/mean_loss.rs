@@ -1,13 +1,8 @@
 //! A loss for each element, the mean of the losses, and its gradient.
 
 use super::columns::mean;
-use crate::element::DType;
 use crate::elementwise::Sweep;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Op, OpCall, Operand, Program, Resource, Role, kernel_params,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct MeanLossParams { n: u32, factor: f32 }

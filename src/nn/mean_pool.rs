@@ -4,8 +4,6 @@ use super::by_name::FLOATS;
 use super::rows::check_steps;
 use crate::program::prelude::*;
 use crate::program::rows::{check_rows, reduction};
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Averages the tokens of each sequence, without padding:
 /// `output[b, i] = (x[b, 0, i] + ... + x[b, lengths[b] - 1, i]) / lengths[b]`, normalised on request.
@@ -46,9 +44,9 @@ use half::f16;
 /// `sequences`, the only one.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a sequence above the largest
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, a sequence above the largest
 ///   binding or longer than a workgroup can walk on every driver.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// The pooling of N. Reimers and I. Gurevych, *Sentence-BERT*, 2019: `shaders/nn/mean_pool.wgsl`.
@@ -88,7 +86,7 @@ impl MeanPool {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns tokens, width, and whether means are normalised.
     pub(crate) fn parts(&self) -> (usize, usize, bool) {

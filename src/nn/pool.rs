@@ -3,11 +3,8 @@
 use super::by_name::pooling;
 use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
-use crate::array::HostArray;
 use crate::dense::Activation;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use half::f16;
 
 /// The function that reduces a window to one number.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,12 +117,12 @@ impl PoolKind {
 /// default) takes `pairs` where it can, else `large` from 256 cells on, else `direct`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, a window larger than the padded image, a stride or dilation of
+/// - [`Shape`](ErrorKind::Shape): an extent of 0, a window larger than the padded image, a stride or dilation of
 ///   0, padding as wide as a window, a wrong number of weights.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): windows that the variant does not support.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding,
+/// - [`Unsupported`](ErrorKind::Unsupported): windows that the variant does not support.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding,
 ///   windows too large for the loops of `large`.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `units` outside 1 to 16,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): `units` outside 1 to 16,
 ///   [`with_weights`](Self::with_weights) for a kind without weights, an unknown variant.
 ///
 /// # Algorithm
@@ -208,12 +205,12 @@ impl Pool2d {
     /// The op's name.
     pub(crate) const NAME: &'static str = INFO.name;
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the shape of `output`: N, C, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+    /// [`Shape`](ErrorKind::Shape) if the windows do not fit.
     pub fn output_shape(&self) -> Result<[usize; 4]> {
         self.windows.output_shape()
     }

@@ -3,16 +3,7 @@
 use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::{Pool2d, PoolKind};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};
-use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Role, Variant, by_type, choose, element_fragment, lowered_as, operands,
-};
-use crate::shader::Spec;
-use half::f16;
+use crate::program::prelude::*;
 
 /// Computes the gradient of [`Pool2d`](super::Pool2d) with respect to its input: `dx` of a cell is the sum of its
 /// shares of `dy` over all windows that contain it.
@@ -59,7 +50,7 @@ use half::f16;
 /// of rows of a multiple of 4. `auto` (the default) takes `pairs` where it can.
 ///
 /// # Errors
-/// Those of [`Pool2d`](super::Pool2d), and [`TooLarge`](crate::ErrorKind::TooLarge) if a cell lies in too many
+/// Those of [`Pool2d`](super::Pool2d), and [`TooLarge`](ErrorKind::TooLarge) if a cell lies in too many
 /// windows of too many cells.
 ///
 /// # Algorithm
@@ -107,12 +98,12 @@ impl Pool2dBackward {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the shape of `dy`: N, C, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+    /// [`Shape`](ErrorKind::Shape) if the windows do not fit.
     pub fn dy_shape(&self) -> Result<[usize; 4]> {
         self.windows.output_shape()
     }

@@ -5,7 +5,6 @@ use super::columns::Columns;
 use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Computes the gradient of a weighted [`Pool2d`](super::Pool2d) with respect to its weights: `dw[a, b] = sum over n,
 /// c, i, j of dy[n, c, i, j] x[n, c, i stride - pad + a dilation, j stride - pad + b dilation]`.
@@ -50,7 +49,7 @@ use half::f16;
 /// `parts`.
 ///
 /// # Errors
-/// Those of [`Pool2d`](super::Pool2d), and [`Unsupported`](crate::ErrorKind::Unsupported) for windows of more than
+/// Those of [`Pool2d`](super::Pool2d), and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
 /// 32767 cells.
 ///
 /// # Algorithm
@@ -82,12 +81,12 @@ impl Pool2dBackwardWeights {
 
     window_methods!(weighted);
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the shape of `dy`: N, C, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+    /// [`Shape`](ErrorKind::Shape) if the windows do not fit.
     pub fn dy_shape(&self) -> Result<[usize; 4]> {
         self.windows.output_shape()
     }

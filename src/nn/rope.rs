@@ -1,18 +1,8 @@
 //! Rotary position embedding.
 
 use super::by_name::FLOATS;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::When;
+use crate::program::prelude::*;
 use crate::program::rows::check_rows;
-use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params,
-    lowered_as, operands,
-};
-use crate::shader::Spec;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Rotates pairs of elements by angles of their token's position: pair j of a row at position p, (a, b), becomes
 /// `(cos[p, j] a - sin[p, j] b, sin[p, j] a + cos[p, j] b)`.
@@ -60,9 +50,9 @@ use half::f16;
 /// `fours`, the only one: a thread computes four elements.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an odd `rotary` or one above `size`, tables of another
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an odd `rotary` or one above `size`, tables of another
 ///   length, an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, or a table above the largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): `x` above the largest buffer, or a table above the largest binding.
 ///
 /// # Algorithm
 /// Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021: `shaders/nn/rope.wgsl`.
@@ -144,7 +134,7 @@ impl Rope {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the number of rotated elements of a row.
     pub(crate) fn rotated(&self) -> usize {

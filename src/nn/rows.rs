@@ -1,16 +1,8 @@
 //! The lowering that softmax and the norms share: statistics of each row, then each element normalised by them.
 
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
+use crate::program::fit::LOOP_ROUNDS;
+use crate::program::prelude::*;
 pub(super) use crate::program::rows::{RowTile, RowsParams, RowsPolicy, check_rows, policy, reduction, tile};
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant, choose,
-    element_fragment,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::elements;
-use half::f16;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("whole", "a row in the registers of at most one workgroup: one read, one write"),

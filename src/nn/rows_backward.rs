@@ -2,13 +2,7 @@
 
 use super::columns::Columns;
 use super::rows::{RowsPolicy, check_eps, check_rows, check_steps, chunk_params, policy, reduction, tile};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant, choose,
-};
-use crate::shader::Fragment;
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("whole", "a row in the registers of at most one workgroup: every operand is read once"),

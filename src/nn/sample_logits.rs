@@ -4,8 +4,6 @@ use super::by_name::FLOATS;
 use super::dropout::{OFFSET, SEED, STREAM};
 use crate::primitives::random::low_high;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Draws a token from each row of logits: token `i` with probability `softmax(logits / temperature)[i]`, or of the
 /// tokens that [`top_k`](Self::top_k) and [`top_p`](Self::top_p) keep.
@@ -53,10 +51,10 @@ use half::f16;
 /// `digits`: a workgroup for each row.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a temperature below 0 or not finite, a `top_p` outside of
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a temperature below 0 or not finite, a `top_p` outside of
 ///   (0, 1], a `top_k` of 0, an unknown variant.
-/// - [`Shape`](crate::ErrorKind::Shape): rows of no classes.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^19 classes, an operand above the largest binding.
+/// - [`Shape`](ErrorKind::Shape): rows of no classes.
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^19 classes, an operand above the largest binding.
 ///
 /// # Algorithm
 /// Inversion of the distribution; what is kept by radix select, A. Alabi et al. (2012), of counts and of weights:
@@ -132,7 +130,7 @@ impl SampleLogits {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Extents, 1 / temperature (0 for the largest), `k` and `p` in 2^-32, which are 0 for all, and the place in the
     /// random words.

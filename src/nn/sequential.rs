@@ -10,8 +10,7 @@ pub use passes::{Forward, Gradient, Train};
 use super::{Adam, BatchNormTrain, Pool2d, PoolKind, Sgd, Softmax};
 use crate::conv::Conv2d;
 use crate::dense::Activation;
-use crate::error::{Result, err};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// A network of layers in sequence; a forward pass, the gradients, or a training step is one plan.
 ///
@@ -87,8 +86,8 @@ use crate::shape::elements;
 ///
 /// # Errors
 /// Planning returns the errors of the layers' ops, prefixed with the layer;
-/// [`Shape`](crate::ErrorKind::Shape) for a network without layers, a softmax that is not the last layer, or training
-/// without parameters; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a softmax with binary cross-entropy,
+/// [`Shape`](ErrorKind::Shape) for a network without layers, a softmax that is not the last layer, or training
+/// without parameters; [`InvalidArgument`](ErrorKind::InvalidArgument) for a softmax with binary cross-entropy,
 /// or a convolution or pool with an activation of its own.
 ///
 /// # Algorithm
@@ -361,7 +360,6 @@ impl Sequential {
     }
 }
 
-/// Returns the pooling of a layer for a batch.
 fn pool_at(pool: &Pool2d, batch: usize, shape: [usize; 3]) -> Pool2d {
     let mut pool = pool.clone();
     pool.windows.shape = images(batch, shape);

@@ -1,14 +1,7 @@
 //! Stochastic gradient descent.
 
-use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Input, Op, OpCall, Operand, Operation, Program,
-    Role, Setting, kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Makes a step of stochastic gradient descent in place: `p -= rate (g + decay p)`.
 ///
@@ -55,9 +48,9 @@ use crate::shader::Spec;
 /// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, momentum or decay that is negative or not finite,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a rate, momentum or decay that is negative or not finite,
 ///   an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
 ///
 /// # Algorithm
 /// H. Robbins and S. Monro, *A Stochastic Approximation Method*, 1951; momentum of B. T. Polyak, 1964, and Y. Nesterov,
@@ -144,7 +137,7 @@ impl Sgd {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns rate, momentum, decay, and whether the momentum is Nesterov's.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {
@@ -179,7 +172,7 @@ operands! {
 }
 
 impl Op<f32> for Sgd {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (with_velocity, momentum) = (self.momentum.is_some(), self.momentum.unwrap_or(0.0));

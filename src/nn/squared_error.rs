@@ -42,9 +42,9 @@ use crate::program::prelude::*;
 /// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): n is 0.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shape`](ErrorKind::Shape): n is 0.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/squared_error.wgsl`, then a reduction.
@@ -69,7 +69,7 @@ impl SquaredError {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 }
 
 operands! {
@@ -81,7 +81,7 @@ operands! {
 }
 
 impl Op<f32> for SquaredError {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let loss = MeanLoss {

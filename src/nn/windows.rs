@@ -1,11 +1,8 @@
 //! Windows over planes: their shapes, and chunks of planes that fit a binding.
 
 use crate::conv::WindowAxis;
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
-use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// Cells that a thread may walk on every driver; the other half of the rounds is for outer loops.
 pub(super) const MAX_STEPS: usize = LOOP_ROUNDS as usize / 2;

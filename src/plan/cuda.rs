@@ -2,9 +2,7 @@
 
 use super::{KernelReport, Plans, Report};
 use crate::cuda::{CudaExecutable, CudaGpu, CudaOp};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::PlanOn;
+use crate::program::prelude::*;
 
 /// An op that is ready to run on a [`CudaGpu`]: see [`PlanOn`]. `run` takes a stream and the operands that `record`
 /// takes on wgpu, submits the work to the stream and returns at once.

@@ -11,10 +11,8 @@ pub use crate::program::Fact;
 pub use cuda::CudaPlan;
 
 use crate::analysis::{Block, Multiprocessor, Occupancy, Roofline, occupancy, registers_of_block};
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::gpu::{Executable, Gpu};
-use crate::program::{Ceilings, Cost, Decision, Determinism, Executor, Op, PlanOn};
+use crate::program::prelude::*;
 use crate::shader::Interface;
 use std::fmt;
 

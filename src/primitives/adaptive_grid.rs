@@ -3,7 +3,6 @@
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
 use crate::program::prelude::*;
-use crate::shader::Fragment;
 use std::sync::Arc;
 
 kernel_params! {
@@ -79,12 +78,12 @@ enum GridField {
 /// Those of [`Frontier`], which lists the cells that split.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an extent of 0, levels that are not in order or above 12,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an extent of 0, levels that are not in order or above 12,
 ///   a threshold that is not a number from 0, a limit that the first level exceeds, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an extent above 2^24, or an operand above the device's largest binding;
+/// - [`TooLarge`](ErrorKind::TooLarge): an extent above 2^24, or an operand above the device's largest binding;
 ///   set a [`limit`](AdaptiveGrid::limit).
-/// - [`Shader`](crate::ErrorKind::Shader): a function that does not compile.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
+/// - [`Shader`](ErrorKind::Shader): a function that does not compile.
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that the device cannot run.
 ///
 /// # Algorithm
 /// Adaptive refinement (M. J. Berger and J. Oliger, 1984) on a quadtree, level by level without launches from the host,
@@ -168,7 +167,7 @@ impl AdaptiveGrid {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the number of cells that the operands `nodes` and `values` have room for.
     ///
@@ -286,7 +285,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(AdaptiveGrid: f32);
+lowered_as!(AdaptiveGrid: f32);
 
 pub(super) const INFO: Operation = Operation {
     name: "adaptive-grid",

@@ -3,7 +3,6 @@
 use super::DTYPES;
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Subtracts from each element the one before: `output[i] = input[i] - input[i - 1]`; the first stays as it is.
 ///
@@ -37,8 +36,8 @@ use half::f16;
 /// `words`: a thread makes a word of 32 bits.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/adjacent_difference.wgsl`.
@@ -56,7 +55,7 @@ impl AdjacentDifference {
     }
 
     counted!(counted, "elements", "There may be anything behind it in the output.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let kernel = (INFO.name, "primitives/adjacent_difference");

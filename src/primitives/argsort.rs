@@ -1,10 +1,8 @@
 //! The order of keys.
 
 use super::sort::RadixSort;
-use crate::array::HostData;
 use crate::elementwise::{MAPPED, MapFn, asked_map};
 use crate::program::prelude::*;
-use half::f16;
 use std::ops::Range;
 
 /// Finds the order of keys, stably: `indices[i]` is the position of the `i`-th key in order, so that
@@ -86,7 +84,7 @@ impl Argsort {
 
     counted!(counted, "keys", "Behind as many elements, `indices` may hold anything.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let sort = RadixSort::new(self.n).when(self.descending, RadixSort::descending).variant(&self.variant);

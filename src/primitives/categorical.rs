@@ -2,7 +2,6 @@
 
 use super::random::low_high;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Draws categories by their weights: `output[i] = k` with probability `weights[k] / sum(weights)`.
 ///
@@ -40,9 +39,9 @@ use crate::shape::index_u32;
 /// `alias`: two numbers a thread.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no weights; a weight that is negative or not finite; a sum
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no weights; a weight that is negative or not finite; a sum
 ///   that is 0 or not finite; an offset that is no multiple of 4; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^24 weights, an output above the largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^24 weights, an output above the largest binding.
 ///
 /// # Algorithm
 /// Alias tables: A. J. Walker (1977), M. D. Vose (1991); `shaders/primitives/categorical.wgsl`.
@@ -91,7 +90,7 @@ impl Categorical {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The weights, the number of numbers, and the place in the random words.
     pub(crate) fn parts(&self) -> (&[f64], usize, [u64; 3]) {
@@ -168,7 +167,7 @@ operands! {
 }
 
 impl Op<u32> for Categorical {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.check()?;

@@ -1,14 +1,7 @@
 //! Kernels that select, partition, unique and run-length share: kept elements move to the front, in order.
 
 use super::lookback::Posts;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose, element_fragment,
-    kernel_params, limited,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 use std::sync::Arc;
 
 const HIERARCHICAL: Variant =
@@ -79,7 +72,6 @@ kernel_params! {
 /// Tile counts that one workgroup scans.
 const BLOCK: u64 = 2048;
 
-/// A compaction of `n` elements of `dtype`.
 pub(super) struct Compaction<'a> {
     pub(super) op: &'static str,
     /// The kernel that moves elements to their places.
@@ -265,7 +257,6 @@ pub(super) fn scan_counts(program: &mut Program, counts: Binding, tiles: u64, to
 }
 
 impl Compacted {
-    /// Returns the binding of the operand `name`.
     pub(super) fn operand(&self, name: &str) -> Option<Binding> {
         let index = self.program.operands.iter().position(|o| o.name == name)?;
         Some(Binding::operand(index, &self.program.operands))

@@ -2,8 +2,6 @@
 
 use super::DTYPES;
 use crate::program::prelude::*;
-use crate::program::{INCX, INCY, Increments, increments, limited};
-use half::f16;
 
 /// Multiplies two vectors to a scalar: `result = x[0] y[0] + x[1] y[1] + ... + x[n - 1] y[n - 1]`.
 ///
@@ -41,9 +39,9 @@ use half::f16;
 /// `coarsened`: a bounded number of workgroups.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a vector above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): a vector above the largest buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// As [`Reduce`](crate::Reduce); `shaders/primitives/dot.wgsl`.
@@ -72,7 +70,7 @@ impl Dot {
     counted!(counted, "elements", "Elements behind it are ignored.");
 
     increments!(incx x, incy y);
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.increments.lower(INFO.name, 1, profile, || self.lower_unit(dtype, profile))

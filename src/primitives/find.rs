@@ -2,12 +2,7 @@
 
 use super::select::KEEP;
 use super::{DTYPES, Predicate};
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use crate::shape::index_u32;
-use half::f16;
 use std::sync::Arc;
 
 /// Finds where a predicate first holds: `result` is `[i, c]`, where `i` is the first place at which it holds, `n` if
@@ -52,9 +47,9 @@ use std::sync::Arc;
 /// `walk`: a bounded number of workgroups walks the input.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// - [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+/// - [`TooLarge`](ErrorKind::TooLarge): an input above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): a predicate that does not compile.
 ///
 /// # Algorithm
 /// `shaders/primitives/find.wgsl`.
@@ -79,7 +74,6 @@ const VARIANTS: &[Variant] = &[Variant::portable("walk", "a bounded number of wo
 
 kernel_params! { struct FindParams { n: u32, groups: u32 } }
 
-/// Elements of a tile.
 const TILE: u64 = 4096;
 /// Maximum of workgroups, so that few atomics meet: 16 for each multiprocessor of an H100.
 const MAX_GROUPS: u64 = 2112;
@@ -123,7 +117,7 @@ impl Find {
         "Elements behind it are ignored, and `i` is that number if there is no place."
     );
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, counted, .. } = *self;

@@ -6,10 +6,7 @@ pub(super) use levels::{Levels, rooms};
 
 use super::compact::{VARIANTS, policy};
 use super::select::Select;
-use crate::array::HostArray;
-use crate::program::Decision;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 kernel_params! { struct OpenParams { children: u32, room: u32, most: u32, each: u32 } }
 
@@ -58,9 +55,9 @@ kernel_params! { struct OpenParams { children: u32, room: u32, most: u32, each: 
 /// As [`Select`].
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): 0 children, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): 0 children, or an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that the device cannot run.
 ///
 /// # Algorithm
 /// Dynamic parallelism without launches from the device: a stable compaction, and a count that the next indirect
@@ -93,7 +90,7 @@ impl Frontier {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, _: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, children, room, .. } = *self;
@@ -133,7 +130,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Frontier: u32);
+lowered_as!(Frontier: u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "frontier",

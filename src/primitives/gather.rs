@@ -1,13 +1,7 @@
 //! Rows of a table by index.
 
-use crate::array::{HostArray, HostData};
-use crate::program::fill::fill;
-use crate::program::fit::BoundChunk;
 use crate::program::prelude::*;
 use crate::program::rows::check_rows;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Copies rows of a table by index, as in `numpy.take` or an embedding lookup: `output[i, :] = table[indices[i], :]`.
 ///
@@ -50,8 +44,8 @@ use half::f16;
 /// words.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/gather.wgsl`.
@@ -101,7 +95,7 @@ impl Gather {
         "Here `n` is the number of indices; rows of the output behind it may hold anything."
     );
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;

@@ -6,12 +6,9 @@ mod policy;
 
 pub(super) use self::bins::Rule;
 pub(super) use self::lowering::BinsParams;
-use crate::array::HostArray;
 use crate::elementwise::{MAPPED, MapFn, asked_map};
-use crate::program::Dispatch;
 use crate::program::facts::{Fact, Subject};
 use crate::program::prelude::*;
-use half::f16;
 use lowering::HistogramLowering;
 
 /// Counts the elements in each bin: `counts[i]` is the number of elements `x` with `edge[i] <= x < edge[i + 1]`;
@@ -69,11 +66,11 @@ use lowering::HistogramLowering;
 /// `multipass`, and for many more `partitioned` or `cached`; on software drivers `global`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or,
 ///   for floating input, missing; fewer than two edges; an edge that is NaN or not above the one before; an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; a type that the function of `mapped` does not take;
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): u64 input; a type that the function of `mapped` does not take;
 ///   more bins than fit the workgroup memory of `privatized`, `coarsened` or `aggregated` (4096 fit every device; bytes
 ///   always fit); or, on small devices, more bins than `partitioned` has buckets for.
 ///
@@ -97,7 +94,6 @@ pub struct Histogram {
     packing: Option<(u32, u64, u32, u32)>,
 }
 
-/// The edges of the bins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edges {
     /// One bin for each whole number from 0 on.
@@ -216,7 +212,7 @@ impl Histogram {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
     /// `partitioned`, for tuning. The default is that of the device's policy.
@@ -311,7 +307,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element] Histogram as [T], |op, dtype, profile| HistogramLowering::new(op, dtype, profile)?.run()
 }
 

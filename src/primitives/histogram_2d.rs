@@ -1,10 +1,7 @@
 //! Points counted by the bins of two axes.
 
 use super::histogram::{Histogram, Rule};
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Counts points by bins of two axes: `counts[i, j]` is the number of points with `x` in bin `i` of the first axis and
 /// `y` in bin `j` of the second, as `numpy.histogram2d` gives it.
@@ -44,10 +41,10 @@ use crate::shape::index_u32;
 /// takes `privatized` where it can.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, a range that is empty or not finite in f32, an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no bins, a range that is empty or not finite in f32, an
 ///   unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `privatized` by name with more bins.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an operand above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): `privatized` by name with more bins.
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^20 bins, or an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/primitives/histogram_2d.wgsl`.
@@ -82,7 +79,7 @@ impl Histogram2d {
     }
 
     counted!(counted, "points", "Points behind it are ignored.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The bins and the ends of an axis.
     pub(crate) fn axis(&self, i: usize) -> (usize, f64, f64) {

@@ -1,11 +1,7 @@
 //! Histograms of the channels of interleaved elements.
 
 use super::histogram::{BinsParams, Histogram, Rule, binned};
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Counts the elements of each channel in bins: `counts[c, i]` is the number of elements `x[p, c]` in bin `i`, for the
 /// first `active` of `channels` interleaved channels, as `cub::DeviceHistogram::MultiHistogramEven` counts pixels.
@@ -47,10 +43,10 @@ use half::f16;
 /// `global` and `privatized`; `auto` (the default) takes `privatized` while the counts fit workgroup memory.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): those of [`Histogram`] for its bins; no channel, more than
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): those of [`Histogram`] for its bins; no channel, more than
 ///   16, or more active ones than there are; an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type; more than 4096 counts in `privatized`.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 counts, or an operand above the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type; more than 4096 counts in `privatized`.
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^20 counts, or an operand above the largest binding.
 ///
 /// # Algorithm
 /// As [`Histogram`]: `shaders/primitives/histogram_channels.wgsl`.
@@ -106,9 +102,8 @@ impl HistogramChannels {
     }
 
     counted!(counted, "groups of channels", "Groups behind it are ignored.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
-    /// The bins of a channel.
     pub(crate) fn bins(&self) -> &Histogram {
         &self.bins
     }

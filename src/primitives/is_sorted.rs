@@ -1,11 +1,7 @@
 //! Whether an array is sorted.
 
 use super::DTYPES;
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 
 /// Checks whether an array is sorted: `result` is 1 if no element belongs before the one before it, and 0 otherwise.
 ///
@@ -42,8 +38,8 @@ use half::f16;
 /// `pairs`: a thread compares eight pairs of neighbours.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an input above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/is_sorted.wgsl`.
@@ -74,7 +70,7 @@ impl IsSorted {
 
     counted!(counted, "elements", "Elements behind it are ignored.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;

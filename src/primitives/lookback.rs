@@ -1,7 +1,6 @@
 //! Scratch in which the tiles of a single pass post their totals: `shaders/primitives/scan_lookback.wgsl`.
 
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Distance between the posts of neighbouring tiles, see the shader.
 const SPREAD: u64 = 64;
@@ -39,7 +38,6 @@ pub(super) struct Posts {
 }
 
 impl Posts {
-    /// Words of scratch.
     pub(super) fn scratch_words(&self) -> u64 {
         let places = 2 * SPREAD * self.tiles.div_ceil(SPREAD).max(LEAST_ROWS);
         1 + self.words * places + if self.counted { places } else { self.words * self.chunks }

@@ -1,11 +1,9 @@
 //! Vectors that are made element by element from another of the same length.
 
-use crate::program::limited;
 use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes four words of 32 bits")];
 
-/// Words of a workgroup.
 const WORKGROUP_WORDS: u64 = 1024;
 
 kernel_params! { struct MadeParams { n: u32, by: u32 } }

@@ -2,10 +2,7 @@
 
 use super::DTYPES;
 use super::sort::key_spec;
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 use std::ops::Range;
 
 /// Merges two sorted arrays: `output` has the elements of `a` and `b` in order, as `std::merge` gives them. Values can
@@ -50,8 +47,8 @@ use std::ops::Range;
 /// `merge-path`: a workgroup merges a tile of the output.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// Merge path, O. Green, R. McColl and D. Bader (2012): `shaders/primitives/merge.wgsl`.
@@ -118,7 +115,7 @@ impl Merge {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, m, values, .. } = *self;

@@ -3,12 +3,7 @@
 use super::merge::merge_spec;
 use super::values::Values;
 use super::{DTYPES, Gather};
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use crate::shape::{elements, index_u32};
-use half::f16;
 use std::sync::Arc;
 
 /// Sorts keys, stably, by comparing them: `keys_out[i]` is the `i`-th of `keys` in the order that your WGSL function
@@ -54,9 +49,9 @@ use std::sync::Arc;
 /// `merge-path`: a workgroup sorts or merges a tile.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`Shader`](crate::ErrorKind::Shader): a `less` that does not compile.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): values of no word, an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Shader`](ErrorKind::Shader): a `less` that does not compile.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): values of no word, an unknown variant.
 ///
 /// # Algorithm
 /// As [`Merge`](crate::Merge), for all pairs of runs at once: `shaders/primitives/merge_sort.wgsl`.
@@ -126,7 +121,7 @@ impl MergeSort {
         self.less.is_some()
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// How keys are compared. Integers without a comparison of the user's are compared by `<`.
     fn spec(&self, dtype: DType) -> Result<Spec> {

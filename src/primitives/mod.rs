@@ -151,8 +151,7 @@ pub use unique_by_key::UniqueByKey;
 pub use upper_bound::UpperBound;
 pub use weighted_histogram::WeightedHistogram;
 
-use crate::element::DType;
-use crate::program::Operation;
+use crate::program::prelude::*;
 
 /// Element types of scans and compactions.
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];

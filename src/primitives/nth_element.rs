@@ -4,7 +4,6 @@ use super::WORDS;
 use super::sort::key_spec;
 use super::top_k::{kth_number, word_parts};
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Finds the element at a rank: `output[0] = sorted(input)[rank]`, without sorting. Rank `n / 2` is the median.
 ///
@@ -40,8 +39,8 @@ use crate::shape::index_u32;
 /// `radix`: a radix select.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rank of `n` or more, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a rank of `n` or more, or an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an input above the largest buffer.
 ///
 /// # Algorithm
 /// Finds the digits of the result, the highest first, by counts: `shaders/primitives/top_k_digits.wgsl`,
@@ -77,7 +76,7 @@ impl NthElement {
         "elements",
         "If the rank is not below it, the result is the last element in order; of none, NaN or the integer that comes first."
     );
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let &Self { n, rank, .. } = self;

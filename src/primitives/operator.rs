@@ -2,12 +2,8 @@
 
 use super::WORDS;
 use super::state::{Affine, MeanVariance, Monoid, StateOp};
-use crate::array::HostArray;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Asked, Role, Setting, element_fragment};
-use crate::shader::{Fragment, Spec, check_users};
-use half::f16;
+use crate::program::prelude::*;
+use crate::shader::check_users;
 use std::sync::Arc;
 
 /// Adds elements, beginning with 0, in reductions and scans. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is
@@ -341,7 +337,6 @@ impl Operator {
         Self::Affine(Affine::recurrence()),
     ];
 
-    /// Returns the operator that the option `op` names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::BUILT_IN.into_iter().find(|op| op.name() == name)
     }
@@ -405,7 +400,7 @@ impl Operator {
     /// Returns the element type of the result of reducing elements of type `input`.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the operator does not take.
+    /// [`Unsupported`](ErrorKind::Unsupported) for a type that the operator does not take.
     pub fn output(&self, input: DType) -> Result<DType> {
         use DType::{F16, F32, I8, I32, U8, U32};
         match (self, input) {

@@ -4,7 +4,6 @@ use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use super::select::{KEEP, asked_keep};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Copies the elements with a nonzero flag, or those a predicate keeps, to the front, and the others behind them,
 /// both in order.
@@ -43,11 +42,11 @@ use half::f16;
 /// 2^22 elements.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+/// - [`Unsupported`](ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
 ///   variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// - [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): a predicate that does not compile.
 ///
 /// # Algorithm
 /// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
@@ -77,7 +76,7 @@ impl Partition {
         "Elements and flags behind it are ignored, and as many of `output` may hold anything."
     );
 
-    crate::program::variants!(variant, TWO_PASSES);
+    variants!(variant, TWO_PASSES);
 }
 
 impl Partition {
@@ -112,7 +111,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Partition: f32, f16, i32, u32);
+lowered_as!(Partition: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "partition",

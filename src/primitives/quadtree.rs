@@ -3,9 +3,7 @@
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
 use super::{Partition, RadixSort};
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 kernel_params! { struct PointParams { n: u32 } }
 kernel_params! {
@@ -82,11 +80,11 @@ const WORKGROUP_SIZE: u32 = 256;
 /// Those of [`Frontier`], which lists the nodes that split.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a capacity or limit of 0, a depth above 16, a square whose
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a capacity or limit of 0, a depth above 16, a square whose
 ///   corner is not inside +-2^126 or whose side is not between 2^-100 and 2^126, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding; set a
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding; set a
 ///   [`limit`](Quadtree::limit) for `nodes`.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that the device cannot run.
 ///
 /// # Algorithm
 /// Points sorted along the Morton curve (G. M. Morton, 1966), so that a node is a range of them; level by level without
@@ -144,7 +142,7 @@ impl Quadtree {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the number of nodes that the operand `nodes` has room for.
     ///
@@ -258,7 +256,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Quadtree: f32);
+lowered_as!(Quadtree: f32);
 
 pub(super) const INFO: Operation = Operation {
     name: "quadtree",

@@ -1,9 +1,7 @@
 //! Quantiles.
 
 use super::{NthElement, RadixSort};
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Finds quantiles: `output[j] = (1 - f) x[i] + f x[i + 1]` of the sorted input `x`, where `i + f = (n - 1) q[j]`, as
 /// `numpy.quantile` interpolates.
@@ -40,10 +38,10 @@ use crate::shape::index_u32;
 /// `radix` and `sort`; `auto` (the default) takes `sort` with a length from the device, and else `radix`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile
 ///   that is not from 0 to 1; an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `radix` by name with a length from the device.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest buffer, for `sort` the largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): `radix` by name with a length from the device.
+/// - [`TooLarge`](ErrorKind::TooLarge): an input above the largest buffer, for `sort` the largest binding.
 ///
 /// # Algorithm
 /// [`NthElement`], then `shaders/primitives/quantile.wgsl`; [`RadixSort`], then `quantile_sort.wgsl`.
@@ -73,7 +71,7 @@ impl Quantile {
     }
 
     counted!(counted, "elements", "Elements behind it are ignored. Quantiles of no elements are NaN.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// For each quantile of `n` elements the rank of the element below it, and its distance from there.
     pub(crate) fn ranks(&self, n: usize) -> impl Iterator<Item = (usize, f32)> {

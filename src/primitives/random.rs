@@ -1,6 +1,5 @@
 //! Random numbers.
 
-use crate::program::fit::BoundChunk;
 use crate::program::prelude::*;
 
 /// The distribution of random numbers, and their type.
@@ -108,11 +107,11 @@ pub enum Distribution {
 /// `philox`: four numbers a thread.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the distribution does not have.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): ends that are not in order or not of the type, a
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the distribution does not have.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): ends that are not in order or not of the type, a
 ///   probability outside of [0, 1], a deviation or mean below 0 or not finite, a Poisson mean above 2^20, an unknown
 ///   variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an output above the largest buffer.
+/// - [`TooLarge`](ErrorKind::TooLarge): an output above the largest buffer.
 ///
 /// # Algorithm
 /// J. K. Salmon et al., *Parallel random numbers: as easy as 1, 2, 3* (2011); G. E. P. Box and M. E. Muller (1958); D.
@@ -177,7 +176,7 @@ impl Random {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the distribution.
     pub fn distribution(&self) -> Distribution {

@@ -8,10 +8,8 @@ use super::{
     Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64,
 };
 use crate::analysis::divergence;
-use crate::program::deterministic;
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::prelude::*;
-use half::f16;
 use lowering::ReduceLowering;
 pub(super) use lowering::workgroups;
 
@@ -64,11 +62,11 @@ pub(super) use lowering::workgroups;
 /// workgroup.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): a minimum, maximum or position of 0 elements.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not take, or a variant that the
+/// - [`Shape`](ErrorKind::Shape): a minimum, maximum or position of 0 elements.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not take, or a variant that the
 ///   operator or the device does not have.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// Two-pass tree reduction, M. Harris (2007), as in CUB's `DeviceReduce`;
@@ -94,7 +92,7 @@ impl<O> Reduce<O> {
         Self { op, rows, n, counted: false, variant: "auto".into(), deterministic: false }
     }
 
-    crate::program::variants!(choose variant);
+    variants!(choose variant);
 
     deterministic!(deterministic);
 
@@ -125,7 +123,7 @@ impl Reduce {
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {
@@ -136,7 +134,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element, O: Reducer<T>] Reduce<O> as [T], |op, dtype, profile|
         ReduceLowering::new(op, &op.op.operator(), dtype, profile)?.run()
 }

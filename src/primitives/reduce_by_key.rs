@@ -4,7 +4,6 @@ use super::operator::{Reducer, Sum, asked_keys, asked_values, by_operator, by_st
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};
 use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
-use crate::program::deterministic;
 use crate::program::prelude::*;
 use std::marker::PhantomData;
 
@@ -72,11 +71,11 @@ use std::marker::PhantomData;
 /// rounds, else `hierarchical`.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// A scan of triples (number of heads, value since the last one), G. Blelloch (1990), single-pass with decoupled
@@ -106,7 +105,7 @@ impl<O> ReduceByKey<O> {
 }
 
 impl<O, K> ReduceByKey<O, K> {
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -125,7 +124,7 @@ impl<O, K> ReduceByKey<O, K> {
 }
 
 impl ReduceByKey {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {

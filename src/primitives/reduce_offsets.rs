@@ -4,10 +4,7 @@ use super::operator::{Operator, Reducer, STATE, Sum, asked_row, by_operator, by_
 use super::segmented_sort::asked_offsets;
 use super::state::Monoid;
 use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, Sum64, WORDS};
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::{elements, index_u32};
 
 /// Reduces each segment to one value: `results[s] = input[b] + ... + input[e - 1]`, where `b` and `e` are
 /// `offsets[s]` and `offsets[s + 1]`, for any associative operator in place of `+`.
@@ -63,11 +60,11 @@ use crate::shape::{elements, index_u32};
 /// One, `direct`.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/reduce_offsets.wgsl`.
@@ -108,11 +105,11 @@ impl<O> ReduceOffsets<O> {
         "Here `n` is the number of segments; results behind as many are not written, and offsets behind them not read."
     );
 
-    crate::program::variants!(choose variant);
+    variants!(choose variant);
 }
 
 impl ReduceOffsets {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {
@@ -124,7 +121,7 @@ operands! {
 }
 
 impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (name, op) = (INFO.name, self.op.operator());

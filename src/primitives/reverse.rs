@@ -2,7 +2,6 @@
 
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Reverses a vector: `output[i] = input[n - 1 - i]`.
 ///
@@ -34,8 +33,8 @@ use half::f16;
 /// `words`: a thread makes a word of 32 bits.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/reverse.wgsl`.
@@ -53,7 +52,7 @@ impl Reverse {
     }
 
     counted!(counted, "elements", "There may be anything behind it in the output.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         made::lower(

@@ -2,7 +2,6 @@
 
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Rotates a vector to the left: `output[i] = input[(i + by) mod n]`, as `std::rotate`: element `by` comes first.
 ///
@@ -34,8 +33,8 @@ use half::f16;
 /// `words`: a thread makes a word of 32 bits.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant; with a length from the device, 2^31
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant; with a length from the device, 2^31
 ///   places and more.
 ///
 /// # Algorithm
@@ -56,7 +55,7 @@ impl Rotate {
     }
 
     counted!(counted, "elements", "There may be anything behind it in the output.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The places to the left of `n` elements.
     pub(crate) fn places(&self, n: usize) -> usize {

@@ -2,10 +2,7 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::program::{Grid, Kernel, kernel_params};
-use half::f16;
 
 kernel_params! {
     struct CloseParams { n: u32, tiles: u32 }
@@ -47,10 +44,10 @@ kernel_params! {
 /// As [`Select`](crate::Select).
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+/// - [`Unsupported`](ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
 ///   variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// As [`Unique`](crate::Unique). Each head writes the length of the run before it:
@@ -70,7 +67,7 @@ impl RunLength {
 
     counted!(counted, "elements", "Elements behind it are ignored.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (keep, outputs) = (&Keep::Heads, &[("values", dtype), ("counts", DType::U32)]);
@@ -112,7 +109,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(RunLength: f32, f16, i32, u32);
+lowered_as!(RunLength: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "run-length",

@@ -4,14 +4,7 @@ use super::lookback::{self, Posts};
 use super::operator::{Accumulator, OP, Operator, STATE};
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanPolicy, ScanTilesParams};
 use super::state::Monoid;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, LENGTH, Operand, Program, Setting,
-    Variant, choose_with, kernel_params, limited,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
@@ -21,7 +14,6 @@ pub(super) const OPTIONS: &[Setting] = &[OP, STATE, Setting::flag("deterministic
 
 kernel_params! { struct RunsTailsParams { labels: u32, values: u32 } }
 
-/// Reads the option `tile`.
 pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
     Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, vec4s]| (workgroup_size, vec4s)))
 }

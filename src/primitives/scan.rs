@@ -3,7 +3,6 @@
 mod lowering;
 mod policy;
 
-use crate::program::When;
 pub(super) use lowering::{ScanJob, ScanTilesParams, Segments};
 pub(super) use policy::ScanPolicy;
 
@@ -12,15 +11,8 @@ use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax,
 use crate::analysis::{
     brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
 };
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, Op, OpCall, Operation, Program, Role, Setting,
-    Variant, by_type, counted, deterministic, operands,
-};
-use crate::shape::elements;
-use half::f16;
+use crate::program::prelude::*;
 
 /// Computes all prefixes of each row: `output[r, i] = input[r, 0] + ... + input[r, i]`, for any associative
 /// operator in place of `+`.
@@ -100,11 +92,11 @@ use half::f16;
 /// ```
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// Single-pass scan with decoupled look-back, Merrill and Garland (2016), made independent of forward progress by
@@ -178,7 +170,7 @@ impl<O> Scan<O> {
         self
     }
 
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -239,7 +231,7 @@ const VARIANTS: &[Variant] = &[
 ];
 
 impl Scan {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 pub(super) const HIERARCHICAL: Variant = Variant::portable(
@@ -261,7 +253,7 @@ operands! {
 }
 
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for Scan<O> {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();

@@ -3,14 +3,7 @@
 use super::operator::{OP, Reducer, STATE, Sum, asked_keys, asked_values, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, Max, MeanVariance, Min, MinMax, StateOp, WORDS};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::When;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
-    Setting, Variant, by_type, counted, deterministic, operands,
-};
-use half::f16;
+use crate::program::prelude::*;
 use std::marker::PhantomData;
 
 /// Computes all prefixes of each run of equal keys: `output[i] = input[h] + ... + input[i]`, where `h <= i` is the
@@ -58,12 +51,12 @@ use std::marker::PhantomData;
 /// repeat or on software drivers.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// As [`SegmentedScan`](crate::SegmentedScan), with keys in place of flags: `shaders/primitives/scan_tiles.wgsl` and
@@ -98,7 +91,7 @@ impl<O, K> ScanByKey<O, K> {
         self
     }
 
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -110,7 +103,7 @@ impl<O, K> ScanByKey<O, K> {
 const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 impl ScanByKey {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {

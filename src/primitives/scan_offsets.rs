@@ -4,11 +4,7 @@ use super::operator::{OP, Operator, Reducer, STATE, Sum, asked_row, by_operator,
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::segmented_sort::asked_offsets;
 use super::{Affine, DTYPES, Max, Min};
-use crate::program::deterministic;
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 
 /// Computes all prefixes of each segment: `output[i] = input[b] + ... + input[i]`, where `b` is the last offset that is
 /// at most `i`, for any associative operator in place of `+`.
@@ -47,7 +43,7 @@ use half::f16;
 /// Those of [`SegmentedScan`](crate::SegmentedScan), chosen as there.
 ///
 /// # Errors
-/// Those of [`SegmentedScan`](crate::SegmentedScan); [`TooLarge`](crate::ErrorKind::TooLarge) also for offsets or flags
+/// Those of [`SegmentedScan`](crate::SegmentedScan); [`TooLarge`](ErrorKind::TooLarge) also for offsets or flags
 /// above the largest binding.
 ///
 /// # Algorithm
@@ -77,7 +73,7 @@ impl<O> ScanOffsets<O> {
 
     counted!(form.counted, "elements", "Behind as many elements, `output` may hold anything.");
 
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 }
@@ -85,7 +81,7 @@ impl<O> ScanOffsets<O> {
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 impl ScanOffsets {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 /// A scan of segments between offsets.
@@ -140,7 +136,7 @@ operands! {
 }
 
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ScanOffsets<O> {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (op, &Self { n, segments, ref form, .. }) = (self.op.operator(), self);

@@ -2,12 +2,7 @@
 
 use super::RadixSort;
 use super::gather::{count_invalid, rows_of};
-use crate::array::HostData;
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::program::{Bits, Covered, choose_with, deterministic, launch_for, limited};
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// How [`Scatter`] combines an element with the one that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,9 +74,9 @@ impl ScatterOp {
 /// `atomic` and `sorted`; `auto` (the default) takes `atomic`, or `sorted` if its bits must repeat and it rounds.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `atomic` by name where it rounds and bits must repeat.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): `atomic` by name where it rounds and bits must repeat.
 ///
 /// # Algorithm
 /// `shaders/primitives/scatter.wgsl` replaces whole words, `scatter_atomic.wgsl` does the rest, by compare-exchange
@@ -142,7 +137,7 @@ impl Scatter {
         "Here `n` is the number of indices; indices and rows behind it are ignored."
     );
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     deterministic!(deterministic);
 

@@ -2,8 +2,6 @@
 
 use super::DTYPES;
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("bisection", "a thread bisects for one needle"),

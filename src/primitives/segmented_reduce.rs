@@ -4,7 +4,6 @@ use super::operator::{Reducer, Sum, asked_row, by_operator, by_state, counted_re
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};
 use super::{Affine, CustomOp, Max, MeanVariance, Min, StateOp, WORDS};
-use crate::program::deterministic;
 use crate::program::prelude::*;
 
 /// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
@@ -63,11 +62,11 @@ use crate::program::prelude::*;
 /// rounds, else `hierarchical`.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](ErrorKind::Shape), on recording: flags of another length.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// As [`ReduceByKey`](crate::ReduceByKey), with flags in place of keys: `shaders/primitives/runs_tiles.wgsl` and
@@ -86,7 +85,7 @@ impl<O> SegmentedReduce<O> {
         Self { op, n, form: ScanForm::new(), tile: None }
     }
 
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -105,7 +104,7 @@ impl<O> SegmentedReduce<O> {
 }
 
 impl SegmentedReduce {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {
@@ -117,7 +116,7 @@ operands! {
 }
 
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();

@@ -3,14 +3,7 @@
 use super::operator::{OP, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, DTYPES, Max, MeanVariance, Min, StateOp};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::When;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
-    Setting, Variant, by_type, counted, deterministic, operands,
-};
-use half::f16;
+use crate::program::prelude::*;
 
 /// Computes all prefixes of each segment: `output[i] = input[h] + ... + input[i]`, where `h <= i` is the first
 /// element of the segment of `i`, for any associative operator in place of `+`.
@@ -66,12 +59,12 @@ use half::f16;
 /// repeat or on software drivers.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
-/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
-/// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](ErrorKind::Shape), on recording: flags of another length.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// A scan of pairs (flag, value), G. Blelloch (1990), by the kernels of [`Scan`](crate::Scan);
@@ -97,7 +90,7 @@ impl<O> SegmentedScan<O> {
         self
     }
 
-    crate::program::variants!(choose form.variant);
+    variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -109,7 +102,7 @@ impl<O> SegmentedScan<O> {
 const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 impl SegmentedScan {
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 operands! {
@@ -121,7 +114,7 @@ operands! {
 }
 
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();

@@ -5,7 +5,6 @@ use super::sort::{RadixSort, key_spec};
 use super::values::Values;
 use super::{Scan, Sum, WORDS};
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 
 /// Sorts the keys of each segment, stably: `keys_out[b..e]` holds `keys[b..e]` in order, where `b` and `e` are
 /// neighbours among the offsets. Values move with their keys.
@@ -54,9 +53,9 @@ use crate::shape::index_u32;
 /// Those of [`RadixSort`], chosen as there; they sort the long segments.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that the device cannot run.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
 /// Merge sort of short segments: S. Baxter, *Modern GPU* (2013), and O. Green, R. McColl and D. Bader, *GPU merge path*
@@ -111,7 +110,7 @@ impl SegmentedSort {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, .. } = *self;

@@ -2,9 +2,7 @@
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use half::f16;
 
 /// Copies the elements with a nonzero flag, or those a predicate keeps, to the front of the output, in order.
 ///
@@ -45,11 +43,11 @@ use half::f16;
 /// waiting workgroup may starve the others.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+/// - [`Unsupported`](ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
 ///   variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// - [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](ErrorKind::Shader): a predicate that does not compile.
 ///
 /// # Algorithm
 /// Single pass with decoupled look-back, D. Merrill and M. Garland (2016), made independent of forward progress by
@@ -107,7 +105,7 @@ impl Select {
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     super::lookback::leave_out_posts!(leave_out);
 }
@@ -144,7 +142,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Select: f32, f16, i32, u32);
+lowered_as!(Select: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "select",

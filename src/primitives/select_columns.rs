@@ -1,11 +1,8 @@
 //! Stable selection from several arrays by the same flags.
 
 use super::Select;
-use crate::array::HostData;
 use crate::primitives::Predicate;
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::{elements, index_u32};
 
 /// Copies the rows with a nonzero flag of up to four arrays to the front of as many outputs, in order: `a_out[k] =
 /// a[i]`, where `i` is the position of the `k`-th flag that is not 0, and so for `b`, `c` and `d`.
@@ -46,9 +43,9 @@ use crate::shape::{elements, index_u32};
 /// Those of [`Select`](crate::Select), chosen as there.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no columns or more than four, an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a column of 64-bit elements, a variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): flags or a column above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no columns or more than four, an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): a column of 64-bit elements, a variant that the device cannot run.
+/// - [`TooLarge`](ErrorKind::TooLarge): flags or a column above the largest binding.
 ///
 /// # Algorithm
 /// As [`Select`](crate::Select), then `shaders/primitives/select_columns.wgsl`.
@@ -76,7 +73,6 @@ pub(super) fn check_column(op: &str, dtype: DType) -> Result<()> {
 /// The rows of one column, or of two, that move to the places where their positions stand.
 pub(super) struct MovedColumn {
     pub(super) dtype: DType,
-    /// Elements of a row.
     pub(super) width: usize,
     /// The column, its rows, and the second column: its positions begin behind these rows.
     pub(super) columns: (Binding, usize, Option<Binding>),
@@ -149,7 +145,7 @@ impl SelectColumns {
 
     counted!(counted, "rows", "Rows and flags behind it are ignored.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_columns(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, columns, .. } = self;
@@ -215,7 +211,7 @@ impl SelectColumns {
 }
 
 impl crate::program::Op<u32> for SelectColumns {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_columns(profile)

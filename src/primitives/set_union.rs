@@ -6,9 +6,6 @@ use super::merge::find_tiles;
 use super::select_columns::{MovedColumn, PositionsOf, check_column};
 use super::sets::{self, SETS, SetForm};
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 const HIERARCHICAL: Variant = Variant::portable("hierarchical", "counts, scans and stores: two passes");
 const LOOKBACK: Variant =
@@ -80,9 +77,9 @@ fn tile(profile: &DeviceProfile) -> [u32; 2] {
 /// - `lookback`: one pass. Each tile looks back at the counts of earlier ones.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run, values of 64 bits.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant that the device cannot run, values of 64 bits.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// Merge path, O. Green, R. McColl and D. Bader (2012), and decoupled look-back, D. Merrill and M. Garland (2016):
@@ -109,7 +106,7 @@ impl SetUnion {
         self
     }
 
-    crate::program::variants!(form.variant);
+    variants!(form.variant);
 
     super::lookback::leave_out_posts!(leave_out);
 

@@ -4,9 +4,7 @@ use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use super::merge::{LENGTHS, asked_lengths};
 use super::select_columns::{MovedColumn, PositionsOf, check_column};
-use crate::program::launch_for;
 use crate::program::prelude::*;
-use crate::shape::elements;
 
 /// Sizes and options of an operation on sets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,7 @@
 
 use super::random::low_high;
 use super::{Argsort, Distribution, Gather, RadixSort, Random};
-use crate::array::HostData;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 
 /// Permutes elements at random: `output[i] = input[order[i]]`, where `order` sorts `n` words of the Philox stream of
 /// the seed.
@@ -48,8 +45,8 @@ use half::f16;
 /// `sort`: sorts random words.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what the sort takes.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above what the sort takes.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// A sort by random keys: `shaders/primitives/shuffle_words.wgsl` and the kernels of [`RadixSort`].
@@ -79,7 +76,7 @@ impl Shuffle {
     }
 
     counted!(counted, "elements", "There may be anything behind it in the output.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// The words that give the order.
     pub(crate) fn words(&self) -> Random {

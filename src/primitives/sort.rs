@@ -7,17 +7,9 @@ mod policy;
 use self::lowering::SortLowering;
 use super::split_parts::PartKeys;
 use super::values::Values;
-use crate::array::HostData;
-use crate::element::{DType, Element};
 use crate::elementwise::{MAPPED, MapFn, asked_map};
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, Operation, Program, Role,
-    Setting, Variant, by_type, counted, operands,
-};
-use crate::shader::Spec;
-use half::f16;
+use crate::program;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Sorts keys, stably: `keys_out[i]` is the `i`-th of `keys` in order. Values move with their keys.
@@ -70,12 +62,12 @@ use std::ops::Range;
 /// processors.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, or that the function of
+/// - [`Unsupported`](ErrorKind::Unsupported): keys of another type, or that the function of
 ///   [`mapped`](Self::mapped) does not take, a variant that the device cannot run, or
 ///   values of several words in place.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
 ///   binding.
 ///
 /// # Algorithm
@@ -218,7 +210,7 @@ impl RadixSort {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
     /// The default is that of the device's policy.
@@ -280,7 +272,6 @@ struct SortForm {
 }
 
 impl SortForm {
-    /// The op's name.
     fn op(self) -> &'static str {
         if self.positions { super::argsort::INFO.name } else { INFO.name }
     }

@@ -2,11 +2,7 @@
 
 use super::WORDS;
 use super::sort::RadixSort;
-use crate::program::fill::fill;
-use crate::program::limited;
 use crate::program::prelude::*;
-use crate::shader::Fragment;
-use crate::shape::index_u32;
 use std::sync::Arc;
 
 /// Moves elements into up to 256 parts, each in order: first those of part 0, then those of part 1, and so on. Three
@@ -50,10 +46,10 @@ use std::sync::Arc;
 /// Those of [`RadixSort`], chosen as there.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no parts or more than 256, an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type, a variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`Shader`](crate::ErrorKind::Shader): your function's text; the error names the line.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): no parts or more than 256, an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): another element type, a variant that the device cannot run.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`Shader`](ErrorKind::Shader): your function's text; the error names the line.
 ///
 /// # Algorithm
 /// A pass of a radix sort whose keys are the numbers of the parts: `shaders/primitives/split_key.wgsl`.
@@ -107,7 +103,7 @@ impl SplitParts {
 
     counted!(counted, "elements", "Elements behind it are not moved; the output there may hold anything.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, parts, counted, .. } = *self;

@@ -1,11 +1,8 @@
 //! Operators over a state of 1 to 4 words, ready-made and the user's own.
 
 use super::operator::{Accumulator, Operator, Reducer};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::element_fragment;
-use crate::shader::{Fragment, Spec, check_users, state_text};
-use half::f16;
+use crate::program::prelude::*;
+use crate::shader::{check_users, state_text};
 use std::sync::Arc;
 
 /// Finds minimum and maximum in one pass: each result is 2 elements, `min, max`. Both are NaN if any element is NaN;
@@ -244,7 +241,7 @@ impl<'a> Monoid<'a> {
     /// Reads the text of a user's state.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) for an invalid text; [`Unsupported`](crate::ErrorKind::Unsupported) for a
+    /// [`Shader`](ErrorKind::Shader) for an invalid text; [`Unsupported`](ErrorKind::Unsupported) for a
     /// type that the operator does not take.
     pub(crate) fn new(op: &'a Operator, dtype: DType) -> Result<Self> {
         let ready = |file, members: &[(&str, &'static str)], inputs, results, flags| StateForm {
@@ -319,7 +316,6 @@ impl<'a> Monoid<'a> {
         self.state.as_ref().map_or(1, |state| state.results.unwrap_or(state.members.len() as u32) as usize)
     }
 
-    /// Words of an accumulator.
     pub(crate) fn words(&self) -> u64 {
         match (&self.state, self.op.accumulator()) {
             (Some(state), _) => state.members.len() as u64,

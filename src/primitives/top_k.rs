@@ -7,7 +7,6 @@ mod payload;
 use super::DTYPES;
 use super::select_columns::PositionsOf;
 use crate::program::prelude::*;
-use half::f16;
 use lowering::TopKLowering;
 pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 pub(super) use payload::{asked_payload, with_payload};
@@ -54,10 +53,10 @@ pub(super) use payload::{asked_payload, with_payload};
 /// is small beside `n`, then `radix`, and `sort` if `k` is at least half of `n`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type, or a variant that the device cannot
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): elements of another type, or a variant that the device cannot
 ///   run or that does not take this `k` or `n`.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, or scratch above the largest
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, or scratch above the largest
 ///   binding.
 ///
 /// # Algorithm
@@ -128,7 +127,7 @@ impl TopK {
         self
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_typed<T: Element>(&self, profile: &DeviceProfile) -> Result<Program> {
         if let Some(payload) = self.payload {
@@ -162,7 +161,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[T: Element] TopK as [T], |op, _dtype, profile| op.lower_typed::<T>(profile)
 }
 

@@ -7,9 +7,6 @@ use super::top_k::{asked_payload, with_payload};
 use super::{DTYPES, SegmentedSort};
 use crate::elementwise::{Broadcast, Transform, TransformFn};
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::{elements, index_u32};
-use half::f16;
 
 /// Finds the `k` largest (or smallest) elements of each row, in order: `values[r, i]` is the `i`-th largest element of
 /// row `r`, and `indices[r, i]` its position in the row.
@@ -58,10 +55,10 @@ use half::f16;
 /// memory, which allows `k` up to 512 on every device, 2048 with 48 KiB.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `filter` by name with a larger `k`, or with rows so long that the
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): `filter` by name with a larger `k`, or with rows so long that the
 ///   device would end its loops; segments with a length from the device.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a row above the largest binding, or for `sort` the input.
+/// - [`TooLarge`](ErrorKind::TooLarge): a row above the largest binding, or for `sort` the input.
 ///
 /// # Algorithm
 /// `filter` holds what may be among the k best and forgets the rest by a bound that sinks:
@@ -103,7 +100,6 @@ kernel_params! {
 kernel_params! { struct TopKRowsPickParams { n: u32, k: u32, count: u32 } }
 kernel_params! { struct TopKRowsOwnersParams { n: u32, count: u32 } }
 
-/// The kernel of `filter`.
 struct RowFilter {
     threads: u32,
     /// Elements that a thread reads in a step.
@@ -208,7 +204,7 @@ impl TopKRows {
         "rows",
         "Here `n` is the number of rows; results behind as many are not written. Segments do not take it."
     );
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, k, segmented, .. } = *self;

@@ -3,7 +3,6 @@
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Copies the first element of each run of equal neighbours to the front of the output, in order.
 ///
@@ -41,10 +40,10 @@ use half::f16;
 /// As [`Select`](crate::Select).
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+/// - [`Unsupported`](ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
 ///   variant that the device cannot run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// As [`Select`](crate::Select); `shaders/primitives/unique.wgsl` keeps the heads of runs.
@@ -63,7 +62,7 @@ impl Unique {
 
     counted!(counted, "elements", "Elements behind it are ignored.");
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (keep, outputs) = (&Keep::Heads, &[("output", dtype)]);
@@ -95,7 +94,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(Unique: f32, f16, i32, u32);
+lowered_as!(Unique: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "unique",

@@ -3,7 +3,6 @@
 use super::compact::{Compaction, Keep, VARIANTS};
 use super::{DTYPES, WORDS};
 use crate::program::prelude::*;
-use half::f16;
 use std::marker::PhantomData;
 
 /// Copies the first key of each run of equal neighbours, and its value, to the front of the outputs, in order.
@@ -46,7 +45,7 @@ use std::marker::PhantomData;
 /// As [`Select`](crate::Select).
 ///
 /// # Errors
-/// As [`Unique`](crate::Unique); [`Unsupported`](crate::ErrorKind::Unsupported) for values of another type.
+/// As [`Unique`](crate::Unique); [`Unsupported`](ErrorKind::Unsupported) for values of another type.
 ///
 /// # Algorithm
 /// As [`Unique`](crate::Unique): `shaders/primitives/unique_by_key.wgsl`.
@@ -64,7 +63,7 @@ impl UniqueByKey {
         Self { n, counted: false, variant: "auto".into(), values: PhantomData }
     }
 
-    crate::program::variants!(list VARIANTS);
+    variants!(list VARIANTS);
 }
 
 impl<V: Element> UniqueByKey<V> {
@@ -75,7 +74,7 @@ impl<V: Element> UniqueByKey<V> {
         UniqueByKey { n, counted, variant, values: PhantomData }
     }
 
-    crate::program::variants!(choose variant);
+    variants!(choose variant);
 
     counted!(counted, "elements", "Keys and values behind it are ignored.");
 
@@ -119,7 +118,7 @@ operands! {
     }
 }
 
-crate::program::lowered_as!(<V: Element> UniqueByKey<V>: f32, f16, i32, u32);
+lowered_as!(<V: Element> UniqueByKey<V>: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "unique-by-key",

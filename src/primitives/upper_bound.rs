@@ -2,7 +2,6 @@
 
 use super::search::{self, SEARCH, SearchForm, VARIANTS, search_lengths};
 use crate::program::prelude::*;
-use half::f16;
 
 /// Finds the last place for each needle in sorted elements: `output[j]` is the number of elements of `sorted` that are
 /// at most `needles[j]`, as `std::upper_bound` and `numpy.searchsorted` give it.
@@ -46,8 +45,8 @@ use half::f16;
 /// - `tree`: first writes an index of every 8th key, every 64th, and so on. For many needles in many elements.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/primitives/upper_bound.wgsl`; the index is a static B+ tree, `search_tree.wgsl`.
@@ -64,8 +63,8 @@ impl UpperBound {
 
     search_lengths!();
 
-    crate::program::variants!(choose form.variant);
-    crate::program::variants!(list VARIANTS);
+    variants!(choose form.variant);
+    variants!(list VARIANTS);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let kernel = (INFO.name, "primitives/upper_bound");

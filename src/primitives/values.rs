@@ -1,10 +1,6 @@
 //! Values that move with keys, of ops that are built by name: words of any type, or rows of them.
 
-use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Asked, OpCall, Role};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// The input `values`.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use super::operator::Operator;
 use super::reduce::reduced;
-use crate::program::INCX;
 use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] =
@@ -19,7 +18,6 @@ pub(super) const VECTOR: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// Lowers the op `name`.
 pub(super) fn lower(
     name: &'static str,
     operator: &Operator,

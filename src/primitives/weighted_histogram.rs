@@ -2,10 +2,7 @@
 
 use super::histogram::{Histogram, Rule, binned};
 use super::{RadixSort, ReduceOffsets, Sum, WORDS};
-use crate::program::fill::fill;
 use crate::program::prelude::*;
-use crate::program::{Covered, launch_for, limited};
-use crate::shape::index_u32;
 
 /// Adds up the weights of the elements in each bin: `sums[i]` is the sum of `weights[j]` over all `j` with
 /// `edge[i] <= input[j] < edge[i + 1]`; the last bin includes its upper edge. It is NumPy's `histogram` with weights.
@@ -47,9 +44,9 @@ use crate::shape::index_u32;
 /// One, `sorted`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): those of [`Histogram`] for its bins; an unknown variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): weights of another type.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an operand above the largest binding.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): those of [`Histogram`] for its bins; an unknown variant.
+/// - [`Unsupported`](ErrorKind::Unsupported): weights of another type.
+/// - [`TooLarge`](ErrorKind::TooLarge): more than 2^20 bins, or an operand above the largest binding.
 ///
 /// # Algorithm
 /// `shaders/primitives/weighted_histogram.wgsl`, [`RadixSort`] and [`ReduceOffsets`].
@@ -78,9 +75,8 @@ impl WeightedHistogram {
     }
 
     counted!(counted, "elements", "Elements behind it are ignored.");
-    crate::program::variants!(variant);
+    variants!(variant);
 
-    /// The bins.
     pub(crate) fn bins(&self) -> &Histogram {
         &self.bins
     }

@@ -122,12 +122,10 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The op's name, for errors.
     pub(crate) fn name(&self) -> &'static str {
         self.op.name
     }
 
-    /// The requested variant.
     pub(crate) fn variant(&self) -> &'a str {
         self.ask.variant
     }

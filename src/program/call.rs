@@ -116,7 +116,6 @@ impl<D, T, X: Executor> PlanOn<D, T, X> {
     }
 }
 
-/// An operand and its name.
 type Named<'a, X> = (&'static str, <X as Executor>::RawSlice<'a>);
 
 /// A plan and its optional operands, ready to be recorded with the rest.

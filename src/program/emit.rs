@@ -14,10 +14,8 @@ pub struct Emitted {
     pub shaders: Vec<(String, String)>,
 }
 
-/// The version of the format.
 const FORMAT: u32 = 1;
 
-/// Returns a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -35,7 +33,6 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns a JSON list.
 fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
@@ -166,5 +163,4 @@ impl Program {
 
 #[cfg(test)]
 #[cfg(feature = "primitives")]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -41,7 +41,6 @@ pub(crate) fn fact(name: &'static str, value: f64, of: impl Into<String>) -> Fac
 }
 
 impl Subject<'_> {
-    /// The kernel with this entry point, and its interface.
     pub(crate) fn kernel(&self, entry: &str) -> Option<(&Kernel, &Interface)> {
         let at = self.program.kernels.iter().position(|k| k.entry == entry)?;
         Some((&self.program.kernels[at], self.interfaces.get(at)?))

@@ -51,14 +51,12 @@ const ALIGNMENT: u64 = 256;
 pub(crate) struct BoundSpan {
     /// First byte of the binding.
     pub(crate) offset: u64,
-    /// Bytes of the binding.
     pub(crate) size: u64,
     /// Bytes of the binding that precede the part.
     pub(crate) before: u64,
 }
 
 impl BoundSpan {
-    /// Covers `bytes` bytes from `begin`.
     pub(crate) fn new(begin: u64, bytes: u64) -> Self {
         let before = begin % ALIGNMENT;
         Self { offset: begin - before, size: before + bytes, before }
@@ -257,5 +255,4 @@ impl Program {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

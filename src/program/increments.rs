@@ -6,7 +6,6 @@ use crate::error::{Result, err};
 use crate::shader::Spec;
 use crate::shape::round_up;
 
-/// The increments of the vectors `x` and `y` of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Increments {
     pub(crate) x: isize,

@@ -370,7 +370,6 @@ pub struct Program {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 impl Program {
     /// The field `name` of a dispatch's parameters, as an index.
     pub(crate) fn param(&self, dispatch: usize, name: &str) -> u64 {
@@ -379,7 +378,6 @@ impl Program {
 }
 
 impl Dispatch {
-    /// The parameter `name`, if it is one word.
     pub(crate) fn param(&self, name: &str) -> Option<u32> {
         let &(_, at, _) = self.fields.iter().find(|(field, _, size)| *field == name && *size == 4)?;
         Some(u32::from_ne_bytes(self.params.get(at..at + 4)?.try_into().ok()?))
@@ -491,7 +489,6 @@ impl Program {
         }
     }
 
-    /// Adds a constant and binds all of it.
     pub(crate) fn constant(&mut self, bytes: Vec<u8>) -> Binding {
         let size = bytes.len() as u64;
         self.constants.push(bytes);

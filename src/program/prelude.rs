@@ -1,16 +1,12 @@
-//! What the file of an op imports: `use crate::program::prelude::*`.
+//! What the files above this module import by `use crate::program::prelude::*`: the names of this module, of errors,
+//! element types, shapes and arrays, and what a kernel's text is made of.
 
-pub(crate) use super::ask::{Asked, OpCall, Role, by_type};
-pub(crate) use super::call::operands;
-pub(crate) use super::operation::{Comparison, Domain, Example, Operation};
-pub(crate) use super::profile::DeviceProfile;
-pub(crate) use super::settings::{Input, Setting};
-pub(crate) use super::variant::{LENGTH, Variant, choose, counted};
-pub(crate) use super::when::When;
-pub(crate) use super::{
-    Access, Binding, Cost, Grid, Kernel, Op, Operand, Program, Resource, element_fragment, kernel_params,
-    lowered_as,
-};
+pub(crate) use super::fill::fill;
+pub(crate) use super::fit::{BoundChunk, runs_everywhere};
+pub(crate) use super::*;
+pub(crate) use crate::array::{HostArray, HostData, shape_text};
 pub(crate) use crate::element::{DType, Element};
-pub(crate) use crate::error::{Result, err};
-pub(crate) use crate::shader::Spec;
+pub(crate) use crate::error::*;
+pub(crate) use crate::shader::{Fragment, Spec};
+pub(crate) use crate::shape::*;
+pub(crate) use half::f16;

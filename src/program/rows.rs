@@ -21,7 +21,6 @@ pub(crate) struct RowTile {
 }
 
 impl RowTile {
-    /// Elements of the tile.
     pub(crate) fn elements(self) -> u64 {
         4 * self.lanes * self.vec4s
     }
@@ -38,7 +37,6 @@ pub(crate) struct RowsPolicy {
     pub(crate) workgroup: u64,
 }
 
-/// The policy for a device.
 pub(crate) fn policy(profile: &DeviceProfile) -> RowsPolicy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
     // Text grows with the number of registers, and software drivers compile slowly.

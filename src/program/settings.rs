@@ -69,7 +69,6 @@ impl Setting {
         Self { name, takes: Takes::Word(words), default: "" }
     }
 
-    /// An array.
     pub(crate) const fn array(name: &'static str, shape: &'static str) -> Self {
         Self { name, takes: Takes::Array(shape), default: "" }
     }

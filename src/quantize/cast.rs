@@ -2,8 +2,6 @@
 
 use super::quantize::workgroups;
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 
 /// Casts f32 to f16, or f16 to f32: `output[i] = x[i]`, rounded to the other type.
 ///
@@ -42,8 +40,8 @@ use half::f16;
 /// `fours` only: each thread takes four elements at a time.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/quantize/cast_elements.wgsl`, with `shaders/element/f16.wgsl`.
@@ -68,7 +66,7 @@ impl Cast {
         Self { n, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
@@ -107,10 +105,10 @@ operands! {
     }
 }
 
-crate::program::lowers! {
+lowers! {
     impl[] Cast as [f32], |op, dtype, profile| op.lower_as(dtype, DType::F16, profile)
 }
-crate::program::lowers! {
+lowers! {
     impl[] Cast as [f16], |op, dtype, profile| op.lower_as(dtype, DType::F32, profile)
 }
 

@@ -1,10 +1,6 @@
 //! The codes that elements are quantised to, and their scales.
 
-use crate::element::Element;
-use crate::error::{Result, err};
-use crate::program::Setting;
-use crate::shader::Fragment;
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 mod sealed {
     pub trait Sealed {}

@@ -2,10 +2,7 @@
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
-use crate::array::{HostArray, shape_text};
 use crate::program::prelude::*;
-use crate::shape::index_u32;
-use half::f16;
 use std::marker::PhantomData;
 
 /// Decodes bytes with scales: `output = scale * number of x`, with one scale for each row, each group, or all.
@@ -47,9 +44,9 @@ use std::marker::PhantomData;
 /// `words` only: a word of four bytes becomes a vec4 of four elements.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n; an
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n; an
 ///   unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; more scales than a binding
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer; more scales than a binding
 ///   holds.
 ///
 /// # Algorithm
@@ -92,7 +89,7 @@ impl<Q: Code> Dequantize<Q> {
         self.spans.spans()[1]
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let op = self.spans.op;

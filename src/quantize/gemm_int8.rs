@@ -8,15 +8,7 @@ use crate::dense::{
     Activation, Division, ProductParams, ProductTile, RegisterForm, StepCount, ThreadTile, dispatch_chunks,
     register_sides, tiles,
 };
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Operand, Program, Requires, Variant,
-    choose, kernel_params, lowered_as, operands,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::elements;
-use half::f16;
+use crate::program::prelude::*;
 
 /// Multiplies matrices of signed bytes with sums of `i32`: `C = A B`, or scaled,
 /// `C[i, j] = activation(a_scale[i] b_scale[j] sum + bias[j])`.
@@ -64,11 +56,11 @@ use half::f16;
 /// chooses by shape and device. [`tile`](Self::tile) and [`thread_tile`](Self::thread_tile) adjust a variant.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant; a tile that the variant does not
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant; a tile that the variant does not
 ///   offer.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): k above 131071; an operand above the largest binding or buffer; a
+/// - [`TooLarge`](ErrorKind::TooLarge): k above 131071; an operand above the largest binding or buffer; a
 ///   tile above the workgroup limits.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a C of `f16` on a device without SHADER_F16; scales with a C
+/// - [`Unsupported`](ErrorKind::Unsupported): a C of `f16` on a device without SHADER_F16; scales with a C
 ///   of `i32`, or a C of floats without scales.
 ///
 /// # Algorithm
@@ -232,12 +224,11 @@ impl GemmInt8 {
         self
     }
 
-    /// The activation.
     pub(crate) fn activates(&self) -> Activation {
         self.activation
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     pub(crate) fn op(&self) -> &'static str {
         INFO.name

@@ -1,10 +1,8 @@
 //! Encodes elements as bytes with scales.
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
-use crate::array::HostArray;
 use crate::program::prelude::*;
 use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
-use half::f16;
 use std::marker::PhantomData;
 
 /// Encodes elements as bytes: `output = nearest(x / scale)` with `scale = max|x| / largest` of each row, each
@@ -59,9 +57,9 @@ use std::marker::PhantomData;
 /// (the default) takes `whole` where it can.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n;
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n;
 ///   `whole` if n is no multiple of 4, the matrix has one scale, or scales are given; an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; a row above the largest binding
+/// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer; a row above the largest binding
 ///   or above the capacity of `whole`.
 ///
 /// # Algorithm
@@ -138,7 +136,7 @@ impl<Q: Code> Quantize<Q> {
         self.spans.spans()[1]
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, given) = (self.spans.op, self.given);

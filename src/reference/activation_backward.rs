@@ -1,13 +1,8 @@
 //! The gradient of an activation.
 
-use super::Number;
 use super::activation::normal;
-use super::judge::{Wanted, by_input, input, output_shape, settings};
-use super::number::{spread, ulp};
+use super::prelude::*;
 use crate::dense::Activation;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 use std::f64::consts::PI;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

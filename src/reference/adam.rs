@@ -1,11 +1,7 @@
 //! Adam.
 
-use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input, named};
-use super::number::{spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::Adam;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let rate = named::<f32>(call, "device-rate")?;

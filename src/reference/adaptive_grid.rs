@@ -1,8 +1,6 @@
 //! Grids that are fine where a field varies.
 
-use super::judge::{Wanted, input, option, settings};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let array = call.inputs().next();

@@ -1,11 +1,8 @@
 //! The order of keys.
 
-use super::judge::{Wanted, by_input, input, output_shape, settings, there};
+use super::prelude::*;
 use super::sort::bits_asked;
 use super::sort_positions;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (descending, bits) = (settings(call)?.has("descending"), bits_asked(call)?);

@@ -1,12 +1,8 @@
 //! The sum of magnitudes.
 
-use super::judge::{Wanted, by_input, input, there};
-use super::{Number, reduce_bound};
-use crate::element::Element;
-use crate::error::Result;
+use super::prelude::*;
+use super::reduce_bound;
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {

@@ -1,14 +1,8 @@
 //! Scaled dot-product attention.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{chain, exp_ulps, spread, ulp};
-use crate::array::{HostArray, HostData};
+use super::prelude::*;
 use crate::attention::{Attention, KvType, ScoreStage, may_run_on_matrices};
-use crate::element::{DType, Element, fp8_value};
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
+use crate::element::fp8_value;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Attention>(call)?;

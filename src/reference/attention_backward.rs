@@ -1,14 +1,8 @@
 //! The gradients of attention.
 
-use super::Number;
 use super::attention::sees;
-use super::judge::{Wanted, by_input, descriptor, each_output, input};
-use super::number::{LEAST_NORMAL, exp_ulps, spread, ulp};
+use super::prelude::*;
 use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<AttentionBackward>(call)?;

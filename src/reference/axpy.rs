@@ -1,11 +1,6 @@
 //! `y[i] = alpha x[i] + y[i]`.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, option, output_shape, settings, there};
-use super::number::{readings, rounding, spread};
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let mut alpha = option(call, "alpha")?;
@@ -24,9 +19,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Adds `alpha` times `x` to `y`; `alpha` is first converted to the number that the kernel gets.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) when the lengths differ.
 pub fn axpy<T: Number>(alpha: f64, x: &[T], y: &mut [T]) -> Result<()> {
     if x.len() != y.len() {
         return Err(err!(
@@ -48,9 +40,6 @@ pub fn axpy<T: Number>(alpha: f64, x: &[T], y: &mut [T]) -> Result<()> {
 /// The product and the sum are each one of the two f32 around the exact one; nothing is promised where the
 /// product alone overflows. Subnormal numbers may be taken for 0. Halves are rounded to nearest after all that.
 /// Integers are exact.
-///
-/// # Errors
-/// As [`axpy`].
 pub fn axpy_bound<T: Number>(alpha: f64, x: &[T], y: &[T]) -> Result<Vec<f64>> {
     let mut want = y.to_vec();
     axpy(alpha, x, &mut want)?;

@@ -1,12 +1,8 @@
 //! Batch norm for inference.
 
-use super::Number;
 use super::activation::activate;
-use super::judge::{Wanted, descriptor, input, output_shape};
-use super::number::{spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::BatchNorm;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<BatchNorm>(call)?, input::<f32>(call, 0)?);

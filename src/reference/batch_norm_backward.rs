@@ -1,11 +1,8 @@
 //! The gradients of batch norm in training.
 
 use super::batch_norm_train::{chain, moments, places};
-use super::judge::{Wanted, descriptor, input, output_shape};
-use super::number::ulp;
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::BatchNormBackward;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<BatchNormBackward>(call)?;

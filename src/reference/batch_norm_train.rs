@@ -1,10 +1,7 @@
 //! Batch norm with the statistics of the batch.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
-use super::number::ulp;
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::BatchNormTrain;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<BatchNormTrain>(call)?, input::<f32>(call, 0)?);

@@ -1,10 +1,6 @@
 //! The gradient of a bias.
 
-use super::Number;
-use super::judge::{Wanted, input, output_shape, row_length};
-use super::number::{spread, ulp};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let plane = call.inputs().next().and_then(|dy| dy.shape().get(2..)).unwrap_or_default().iter().product();

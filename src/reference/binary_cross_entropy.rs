@@ -1,12 +1,8 @@
 //! Cross-entropy of logits with probabilities.
 
-use super::Number;
 use super::activation::activate;
-use super::judge::{Wanted, each_output, input};
-use super::number::{LEAST_NORMAL, chain, exp_ulps, spread, ulp};
+use super::prelude::*;
 use crate::dense::Activation;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (x, target) = (input::<f32>(call, 0)?, input(call, 1)?);

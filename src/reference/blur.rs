@@ -1,12 +1,7 @@
 //! Box blur.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use super::prelude::*;
 use crate::image::{Blur, Divide};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Blur>(call)?;

@@ -1,11 +1,6 @@
 //! Casts between float types.
 
-use super::Number;
-use super::judge::{Wanted, input, output_shape};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 /// Judges exactly, except that a device may flush a subnormal f16 to 0.
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,10 +1,8 @@
 //! Random categories, number by number.
 
-use super::judge::{Wanted, descriptor, output_shape};
 use super::philox;
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::{Categorical, alias_table};
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::exact(&output_shape(call, 0), categorical(descriptor::<Categorical>(call)?))?])

@@ -1,11 +1,8 @@
 //! `y = alpha x + y`, of complex numbers.
 
 use super::cgemm::{pair, size, times};
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::Caxpy;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (alpha, x, y) = (descriptor::<Caxpy>(call)?.alpha(), input(call, 0)?, input(call, 1)?);

@@ -1,11 +1,8 @@
 //! The scalar product of complex vectors.
 
 use super::cgemm::{pair, size, times};
-use super::judge::{Wanted, descriptor, input};
+use super::prelude::*;
 use crate::dense::Cdot;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (conjugated, x, y) = (descriptor::<Cdot>(call)?.is_conjugated(), input(call, 0)?, input(call, 1)?);

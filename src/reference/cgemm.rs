@@ -1,10 +1,7 @@
 //! Products of complex matrices, in f64.
 
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::prelude::*;
 use crate::dense::Cgemm;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     product(call, descriptor::<Cgemm>(call)?)

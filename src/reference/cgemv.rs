@@ -1,11 +1,9 @@
 //! Products of a complex matrix and a vector: those of a matrix of one column.
 
 use super::cgemm::product;
-use super::judge::{Wanted, descriptor};
+use super::prelude::*;
 use super::{cgemm, cgemm_bound};
 use crate::dense::Cgemv;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     product(call, &descriptor::<Cgemv>(call)?.as_cgemm())

@@ -1,10 +1,7 @@
 //! Arrays joined along an axis.
 
-use super::judge::{Wanted, by_input, descriptor, input};
+use super::prelude::*;
 use crate::dense::Concatenate;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Concatenate>(call)?;

@@ -1,14 +1,14 @@
 //! Conjugate gradients in f64.
 
+use super::prelude::*;
 use super::spmv::product;
-use crate::error::{Result, err};
 use crate::sparse::Csr;
 
 /// Solves `A x = b` from the guess `x`, and returns `|r| / |b|` before each iteration and after the last. Stops at
 /// `tolerance`, after `iterations`, or if `p^T A p` is not positive. `jacobi` preconditions by the diagonal.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): A is not square, or a vector has another length.
+/// [`Shape`](ErrorKind::Shape): A is not square, or a vector has another length.
 pub fn conjugate_gradient(
     a: &Csr,
     b: &[f32],

@@ -1,14 +1,9 @@
 //! Convolution layers, product by product in f64.
 
 use super::activation::{activate, activation_errors};
-use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::{Number, spread, ulp};
+use super::prelude::*;
 use crate::conv::{Conv2d, Layer};
 use crate::dense::{Activation, Precision};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2d>(call)?;
@@ -22,8 +17,8 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Computes the output of the layer, with a bias for each channel if one is given. Sums are exact and rounded once.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an invalid shape, or an operand that does not match it.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a precision that rounds or splits f32.
+/// [`Shape`](ErrorKind::Shape): an invalid shape, or an operand that does not match it.
+/// [`Unsupported`](ErrorKind::Unsupported): a precision that rounds or splits f32.
 pub fn conv<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
     Ok(rounded(&outputs(op, x, w, bias)?))
 }
@@ -33,14 +28,10 @@ pub fn conv<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Res
 /// Winograd's, the bound is 256 times that of products of the largest cells and weights: the worst case of its
 /// transforms. Where it may run on cooperative matrices, which truncate sums, those of products are four times as wide.
 /// f16 adds the rounding to either neighbour.
-///
-/// # Errors
-/// As [`conv`].
 pub fn conv_bound<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&outputs(op, x, w, bias)?))
 }
 
-/// The sums, each rounded once.
 pub(super) fn rounded<T: Number>(sums: &[OutputSum]) -> Vec<T> {
     sums.iter().map(|sum| T::from_f64(sum.exact)).collect()
 }
@@ -117,7 +108,6 @@ impl OutputSum {
         }
     }
 
-    /// Ends the sum of a layer, with bias and activation.
     fn end(&mut self, bias: Option<f64>, activation: Activation) {
         let u = ulp(1.0);
         if let Some(bias) = bias {
@@ -163,7 +153,6 @@ impl<T: Number> ConvEnd<'_, T> {
     }
 }
 
-/// The largest magnitude.
 pub(super) fn largest<T: Number>(x: &[T]) -> f64 {
     x.iter().fold(0.0, |largest, x| x.to_f64().abs().max(largest))
 }

@@ -1,13 +1,9 @@
 //! The gradient of a convolution layer with respect to its input.
 
 use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::Number;
+use super::prelude::*;
 use crate::conv::Conv2dBackwardData;
 use crate::dense::Activation;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2dBackwardData>(call)?;
@@ -19,18 +15,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes the gradient with respect to x from that with respect to the output.
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_data<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<T>> {
     Ok(rounded(&sums(op, dy, w)?))
 }
 
 /// Bounds the difference from [`conv_backward_data`] of each element after the op ran; see
 /// [`conv_bound`](super::conv_bound).
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_data_bound<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&sums(op, dy, w)?))
 }

@@ -1,12 +1,8 @@
 //! The gradients of a convolution layer with respect to its weights and bias.
 
 use super::conv::{LayerSums, OutputSum, WINOGRAD, bounds, check, each_product, largest, rounded};
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::Number;
+use super::prelude::*;
 use crate::conv::Conv2dBackwardWeights;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2dBackwardWeights>(call)?;
@@ -23,18 +19,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes the gradient with respect to the weights from that with respect to the output.
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<T>> {
     Ok(rounded(&weights(op, x, dy)?))
 }
 
 /// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
 /// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_weights_bound<T: Number>(
     op: &Conv2dBackwardWeights,
     x: &[T],
@@ -44,17 +34,11 @@ pub fn conv_backward_weights_bound<T: Number>(
 }
 
 /// Computes the gradient with respect to the bias.
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<T>> {
     Ok(rounded(&bias(op, dy)?))
 }
 
 /// Bounds the difference from [`conv_backward_bias`] of each element after the op ran.
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_backward_bias_bound<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&bias(op, dy)?))
 }

@@ -1,12 +1,8 @@
 //! Transposed convolution.
 
 use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
-use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::Number;
+use super::prelude::*;
 use crate::conv::ConvTranspose2d;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<ConvTranspose2d>(call)?;
@@ -18,9 +14,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes the output of the layer, with a bias for each channel if one is given.
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_transpose<T: Number>(
     op: &ConvTranspose2d,
     x: &[T],
@@ -32,9 +25,6 @@ pub fn conv_transpose<T: Number>(
 
 /// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
 /// [`conv_bound`](super::conv_bound).
-///
-/// # Errors
-/// As [`conv`](super::conv).
 pub fn conv_transpose_bound<T: Number>(
     op: &ConvTranspose2d,
     x: &[T],

@@ -1,11 +1,7 @@
 //! Cross-entropy of logits with labels.
 
-use super::Number;
-use super::judge::{Wanted, each_output, input, output_shape};
-use super::number::{chain, exp_ulps, spread, ulp};
+use super::prelude::*;
 use super::softmax::rows;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let classes = output_shape(call, 2).last().copied().unwrap_or(0);

@@ -1,10 +1,7 @@
 //! Decodes bytes with scales.
 
-use super::judge::{Wanted, descriptor, input, output_shape, settings};
-use super::number::spread;
-use super::{Number, fp8_value};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::fp8_value;
+use super::prelude::*;
 use crate::quantize::{Code, Dequantize};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,12 +1,8 @@
 //! Dropout, element by element.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::LEAST_NORMAL;
-use super::{Number, philox};
-use crate::error::Result;
+use super::philox;
+use super::prelude::*;
 use crate::nn::Dropout;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Dropout>(call)?;

@@ -1,12 +1,8 @@
 //! Histogram equalisation.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::{Number, histogram};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use super::histogram;
+use super::prelude::*;
 use crate::image::{EQUALIZE_BINS as BINS, Equalize};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Equalize>(call)?;
@@ -73,17 +69,11 @@ fn elements<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<(f64, f64)>> {
 }
 
 /// Applies `op` to an image.
-///
-/// # Errors
-/// Those of a histogram with an invalid range.
 pub fn equalize<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<f64>> {
     Ok(elements(op, input)?.into_iter().map(|(value, _)| value).collect())
 }
 
 /// Returns the error bound of each element against [`equalize`]; 0 for `u8`.
-///
-/// # Errors
-/// Those of a histogram with an invalid range.
 pub fn equalize_bound<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<f64>> {
     Ok(elements(op, input)?.into_iter().map(|(_, bound)| bound).collect())
 }

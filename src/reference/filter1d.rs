@@ -1,11 +1,8 @@
 //! Filters along a line.
 
 use super::filter3d::{judge_stencil, stencil, stencil_bound};
-use super::judge::{Wanted, descriptor};
+use super::prelude::*;
 use crate::conv::Filter1d;
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     judge_stencil(call, descriptor::<Filter1d>(call)?.stencil())

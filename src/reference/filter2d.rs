@@ -1,11 +1,8 @@
 //! Filters over an image.
 
 use super::filter3d::{judge_stencil, stencil, stencil_bound};
-use super::judge::{Wanted, descriptor};
+use super::prelude::*;
 use crate::conv::Filter2d;
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     judge_stencil(call, descriptor::<Filter2d>(call)?.stencil())

@@ -1,11 +1,7 @@
 //! Filters along one, two and three axes: the general one.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, unrounded};
+use super::prelude::*;
 use crate::conv::{Boundary, Filter3d, Stencil};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     judge_stencil(call, descriptor::<Filter3d>(call)?.stencil())

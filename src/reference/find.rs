@@ -1,9 +1,6 @@
 //! The first place at which a predicate holds.
 
-use super::judge::{Wanted, by_input, input, named, there};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let lengths = usize::from(named::<u32>(call, "length")?.is_some());

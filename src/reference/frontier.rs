@@ -1,9 +1,7 @@
 //! Work lists: the items that want children, and how many children there is room for.
 
-use super::judge::{Wanted, input, option, there};
+use super::prelude::*;
 use super::select;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (items, flags) = (input::<u32>(call, 0)?, input::<u32>(call, 1)?);

@@ -1,10 +1,6 @@
 //! Rows of a table by index.
 
-use super::judge::{Wanted, by_input, front_of, input, output_shape, there};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let there = there(call, input::<u32>(call, 1)?.len())?;

@@ -1,12 +1,8 @@
 //! Gaussian blur.
 
 use super::filter3d::outside;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use crate::element::Element;
-use crate::error::Result;
+use super::prelude::*;
 use crate::image::Gaussian;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Gaussian>(call)?;

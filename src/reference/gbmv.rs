@@ -1,12 +1,9 @@
 //! A band matrix and a vector: [`gemv`] with the whole matrix.
 
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::prelude::*;
 use super::symv::whole;
 use super::{gemv, gemv_bound};
 use crate::dense::{Gbmv, Gemv};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{OpCall, When};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, x) = (descriptor::<Gbmv>(call)?, input(call, 0)?, input(call, 1)?);
@@ -22,18 +19,12 @@ fn product(op: &Gbmv, a: &[f32]) -> (Gemv, Vec<f32>) {
 }
 
 /// Computes `y` after `op` in `f64`, not rounded.
-///
-/// # Errors
-/// As [`gemv`].
 pub fn gbmv(op: &Gbmv, a: &[f32], x: &[f32], y: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv(&product, &a, x, y)
 }
 
 /// Returns the error bound of each element: [`gemv_bound`].
-///
-/// # Errors
-/// As [`gemv`].
 pub fn gbmv_bound(op: &Gbmv, a: &[f32], x: &[f32], y: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv_bound(&product, &a, x, y)

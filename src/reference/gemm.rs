@@ -1,14 +1,10 @@
 //! The matrix product, element by element in f64.
 
-use super::Number;
 use super::activate;
 use super::activation::activation_errors;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::{Activation, DenseLayout, Gemm, Precision, Product};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::{bf16, f16};
+use half::bf16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(call: &OpCall, op: &Gemm) -> Result<Vec<Wanted>> {
@@ -54,7 +50,6 @@ pub(super) struct ProductOperands<'a, T, R> {
 }
 
 impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
-    /// Reads the operands of a call of `op`.
     pub(super) fn of(call: &'a OpCall, op: &Product) -> Result<Self> {
         let first = 2 + usize::from(op.scalars);
         let bias = op.bias.then(|| input(call, first)).transpose()?;
@@ -108,9 +103,6 @@ pub(super) fn on_matrices<T: Number + Into<f64>>(
 /// `c` holds its old contents; elements between its rows are returned unchanged. `bias` has an element for each
 /// column of C, or for each row with [`Gemm::with_row_bias`]. Factors and result may differ in type, as with
 /// [`Gemm::mixed_precision`].
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs.
 pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],
@@ -128,9 +120,6 @@ pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that; its own
 /// error and the rounding to `R` are added. The bound is 0 for elements between the rows, infinite if a sum or the
 /// result may overflow, and NaN if the result is infinite or NaN.
-///
-/// # Errors
-/// As [`gemm`].
 pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],

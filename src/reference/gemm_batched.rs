@@ -1,14 +1,9 @@
 //! The batched product, one matrix after the other in f64.
 
-use super::Number;
 use super::gemm::{ProductOperands, may_run_on_matrices, on_matrices, with_scalars};
-use super::judge::{Wanted, by_input, descriptor, output_shape};
+use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
-use crate::element::Element;
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(
@@ -40,7 +35,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// type, as with [`GemmBatched::mixed_precision`].
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs; those of `op` for its strides.
+/// [`Shape`](ErrorKind::Shape): an operand is shorter than `op` needs; those of `op` for its strides.
 pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &GemmBatched,
     a: &[T],
@@ -54,9 +49,6 @@ pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
 
 /// Bounds the difference from [`gemm_batched`] of each element of `c`: [`gemm_bound`] for every matrix, 0 between
 /// rows and matrices.
-///
-/// # Errors
-/// As [`gemm_batched`].
 pub fn gemm_batched_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &GemmBatched,
     a: &[T],

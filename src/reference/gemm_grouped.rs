@@ -1,11 +1,8 @@
 //! Products of matrices of different shapes, one by one.
 
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, GemmGrouped};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<GemmGrouped>(call)?;
@@ -41,9 +38,6 @@ fn each(
 }
 
 /// Returns C in `f64`, not rounded. `begins` has the places of the matrices of each product.
-///
-/// # Errors
-/// Those of [`gemm`].
 pub fn gemm_grouped(
     op: &GemmGrouped,
     begins: &[[usize; 3]],
@@ -55,9 +49,6 @@ pub fn gemm_grouped(
 }
 
 /// Returns the error bound of each element.
-///
-/// # Errors
-/// Those of [`gemm`].
 pub fn gemm_grouped_bound(
     op: &GemmGrouped,
     begins: &[[usize; 3]],
@@ -69,6 +60,5 @@ pub fn gemm_grouped_bound(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #[path = "tests/gemm_grouped.rs"]
 mod tests;

@@ -1,11 +1,8 @@
 //! The product of matrices of signed bytes.
 
+use super::activate;
 use super::activation::activation_errors;
-use super::judge::{Wanted, descriptor, input, named, output_shape};
-use super::number::spread;
-use super::{Number, activate};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 use crate::quantize::GemmInt8;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

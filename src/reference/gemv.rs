@@ -2,13 +2,8 @@
 
 use super::gemm::ProductOperands;
 use super::gemm::{gemm, gemm_bound, with_scalars};
-use super::judge::{Wanted, by_input, descriptor, output_shape};
+use super::prelude::*;
 use crate::dense::{DenseLayout, Gemm, Gemv, Product};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
-use crate::program::When;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Gemv>(call)?;
@@ -22,18 +17,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes `y` after `op`: `alpha op(A) x + beta y`, not rounded to `T`.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs.
 pub fn gemv<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) -> Result<Vec<f64>> {
     gemm(&product(op), a, x, None, y)
 }
 
 /// Bounds the difference from [`gemv`] of each element of `y` after `op` ran in f32 and rounded to `T`:
 /// [`gemm_bound`], which holds for every order of a sum.
-///
-/// # Errors
-/// As [`gemv`].
 pub fn gemv_bound<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) -> Result<Vec<f64>> {
     gemm_bound(&product(op), a, x, None, y)
 }

@@ -1,11 +1,6 @@
 //! `a[i, j] = alpha x[i] y[j] + a[i, j]`.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, option, optional_input, output_shape};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (alpha, shape) = (option::<f32>(call, "alpha")?, output_shape(call, 0));

@@ -1,11 +1,7 @@
 //! Histogram, element by element.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::{Edges, Histogram};
-use crate::program::{OpCall, Role};
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Histogram>(call)?;
@@ -29,9 +25,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the exact counts of [`Histogram`].
-///
-/// # Errors
-/// Those of the op for invalid bin edges.
 pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     desc.check(T::DTYPE)?;
     let bins = desc.bins();
@@ -63,7 +56,6 @@ pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     Ok(counts)
 }
 
-/// Edges of bins of equal width.
 fn equal_edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
     let step = (hi - lo) / bins as f64;
     (0..bins).map(|i| i as f64 * step + lo).chain([hi]).collect()

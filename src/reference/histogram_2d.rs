@@ -1,10 +1,8 @@
 //! Points counted by the bins of two axes, one by one.
 
 use super::histogram::{bin_between, float_edges};
-use super::judge::{Wanted, descriptor, input, output_shape, there};
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::Histogram2d;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (x, y) = (input(call, 0)?, input(call, 1)?);

@@ -1,12 +1,8 @@
 //! The channels of interleaved elements, each counted by itself.
 
-use super::Number;
 use super::histogram::histogram;
-use super::judge::{Wanted, by_input, descriptor, front_of, input, output_shape, there};
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::HistogramChannels;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<HistogramChannels>(call)?;
@@ -18,9 +14,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the exact counts of [`HistogramChannels`], channel by channel.
-///
-/// # Errors
-/// Those of the op for invalid bin edges.
 pub fn histogram_channels<T: Number>(desc: &HistogramChannels, input: &[T]) -> Result<Vec<u32>> {
     let [channels, active] = desc.channels();
     let of = |channel| {

@@ -1,12 +1,9 @@
 //! The position of the smallest magnitude.
 
 use super::asum::magnitudes;
-use super::judge::{Wanted, by_input, input, there};
-use super::{Number, reduce};
-use crate::error::Result;
+use super::prelude::*;
+use super::reduce;
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {

@@ -1,11 +1,7 @@
 //! Whether an array is sorted.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, settings, there};
 use super::lower_bound::order;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let descending = settings(call)?.has("descending");

@@ -109,13 +109,11 @@ pub(super) fn input<T: Element>(call: &OpCall, at: usize) -> Result<&[T]> {
     found.ok_or_else(|| err!(InvalidArgument, "reference: input {at} is missing or not of {}", T::DTYPE))
 }
 
-/// Returns the descriptor of a call.
 pub(super) fn descriptor<D: 'static>(call: &OpCall) -> Result<&D> {
     let found = call.descriptor::<D>();
     found.ok_or_else(|| err!(InvalidArgument, "reference: the call belongs to another op"))
 }
 
-/// Returns the options of a call.
 pub(super) fn settings(call: &OpCall) -> Result<&Settings> {
     call.settings().ok_or_else(|| err!(InvalidArgument, "reference: the op was not built by name"))
 }
@@ -147,7 +145,6 @@ pub(super) fn there(call: &OpCall, n: usize) -> Result<usize> {
         .map_or(n, |there| n.min(*there as usize)))
 }
 
-/// Returns the operator that the option `op` names.
 #[cfg(feature = "primitives")]
 pub(super) fn operator(call: &OpCall) -> Result<Operator> {
     let name = settings(call)?.choice("op")?;
@@ -174,49 +171,7 @@ macro_rules! by_input {
 }
 pub(super) use by_input;
 
-type Judge = fn(&OpCall) -> Result<Vec<Wanted>>;
-
-/// Lists the judges: the file of the op and the feature of its family.
-macro_rules! judges {
-    ($($file:ident)*; $($feature:tt: $($of_family:ident)*;)*) => {
-        const JUDGES: &[(&str, Judge)] = &[
-            $((stringify!($file), super::$file::judge),)*
-            $($(
-                #[cfg(feature = $feature)]
-                (stringify!($of_family), super::$of_family::judge),
-            )*)*
-        ];
-    };
-}
-#[rustfmt::skip]
-judges! {
-    axpy scal map zip transform;
-    "primitives":
-        reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
-        reduce_by_key segmented_reduce top_k top_k_rows frontier
-        nth_element quantile shuffle categorical split_parts select_columns scan_offsets reduce_offsets quadtree adaptive_grid random
-        gather scatter lower_bound upper_bound dot nrm2 asum iamax iamin
-        adjacent_difference reverse rotate
-        merge set_union set_intersection set_difference unique_by_key is_sorted find merge_sort;
-    "dense":
-        gemm gemm_batched gemm_grouped gemv transpose permute_axes strided_copy pad_axes concatenate ger symv trmv trsv gbmv syr syr2 trsm trmm syrk syr2k symm rot rotg rotmg swap caxpy cdot cgemv cgemm;
-    "sparse":
-        spmv spmm spconvert spinsert;
-    "conv":
-        filter1d filter2d filter3d conv conv_transpose conv_backward_data
-        conv_backward_weights;
-    "quantize":
-        cast quantize dequantize gemm_int8;
-    "image":
-        grey blur gaussian median sobel equalize;
-    "nn":
-        softmax log_softmax layer_norm rms_norm rope pool pool_backward pool_backward_weights batch_norm
-        mean_pool cross_entropy squared_error activation_backward
-        bias_backward binary_cross_entropy softmax_backward log_softmax_backward layer_norm_backward
-        rms_norm_backward batch_norm_train batch_norm_backward sgd adam dropout sample_logits;
-    "attention":
-        attention attention_backward kv_append;
-}
+pub(super) type Judge = fn(&OpCall) -> Result<Vec<Wanted>>;
 
 /// Returns the expected outputs of a call, in order, from the reference of its op; `None` if no reference covers all of
 /// them.
@@ -236,7 +191,7 @@ pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
         return Err(err!(Unsupported, "reference: there is none for a function in WGSL, {}", option.name));
     }
     let file = op.name.replace('-', "_");
-    let Some((_, judge)) = JUDGES.iter().find(|(name, _)| *name == file) else { return Ok(None) };
+    let Some((_, judge)) = super::JUDGES.iter().find(|(name, _)| *name == file) else { return Ok(None) };
     let Some(unit) = &call.unit else { return judge(call).map(Some) };
     let mut wanted = judge(&unit.call)?;
     let outputs = call.operands.iter().zip(&unit.steps).filter(|(role, _)| role.is_output());
@@ -251,7 +206,6 @@ pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
     Ok(Some(wanted))
 }
 
-/// Returns the shape of output `at`.
 pub(super) fn output_shape(call: &OpCall, at: usize) -> Vec<usize> {
     call.outputs().nth(at).unwrap_or_default()
 }

@@ -1,13 +1,8 @@
 //! Appending to a key-value cache.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{LEAST_NORMAL, spread, ulp};
-use super::{Number, fp8_code, fp8_value};
-use crate::array::HostData;
+use super::prelude::*;
+use super::{fp8_code, fp8_value};
 use crate::attention::{KvAppend, KvType};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<KvAppend>(call)?;

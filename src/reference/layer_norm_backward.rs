@@ -1,11 +1,7 @@
 //! The gradients of layer norm.
 
-use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input};
-use super::number::{chain, of_flushed_squares, spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::LayerNormBackward;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<LayerNormBackward>(call)?;

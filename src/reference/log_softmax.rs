@@ -1,12 +1,7 @@
 //! The logarithm of softmax.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape, row_length};
-use super::number::{spread, ulp};
+use super::prelude::*;
 use super::softmax::rows;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let n = row_length(call);

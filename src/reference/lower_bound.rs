@@ -1,11 +1,6 @@
 //! The first place of each needle in sorted elements.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, named, output_shape, there};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 use std::cmp::Ordering;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

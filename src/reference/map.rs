@@ -1,14 +1,9 @@
 //! `y[i] = f(x[i])`.
 
-use super::Number;
 use super::activation::activate;
-use super::judge::{Wanted, by_input, input, output_shape, settings, there};
-use super::number::{readings, spread};
+use super::prelude::*;
 use crate::elementwise::Activation;
 use crate::elementwise::MapFn;
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let function: MapFn = settings(call)?.choice("fn")?.parse()?;
@@ -26,7 +21,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Applies `function` to every element of `x`.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a function that is not defined on `T`, and for
+/// [`Unsupported`](ErrorKind::Unsupported) for a function that is not defined on `T`, and for
 /// [`Custom`](MapFn::Custom), whose text only a device can run.
 pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
     if !function.supports(T::DTYPE) || matches!(function, MapFn::Custom(_)) {
@@ -51,9 +46,6 @@ pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
 ///
 /// Devices may flush subnormal numbers to 0, and f16 is rounded to nearest at the end; the bound includes both.
 /// Integers are exact.
-///
-/// # Errors
-/// As [`map`].
 pub fn map_bound<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<f64>> {
     let want = map(function, x)?;
     if !T::DTYPE.is_float() {

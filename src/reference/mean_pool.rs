@@ -1,12 +1,7 @@
 //! Means over the tokens of sequences.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{LEAST_NORMAL, spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::MeanPool;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, lengths) = (descriptor::<MeanPool>(call)?, input(call, 1)?);

@@ -1,12 +1,8 @@
 //! Median filter.
 
-use super::Number;
 use super::filter3d::outside;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use crate::error::Result;
+use super::prelude::*;
 use crate::image::Median;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Median>(call)?;

@@ -1,12 +1,7 @@
 //! Stable merge of sorted arrays.
 
-use super::judge::{Wanted, by_input, input, named, settings};
+use super::prelude::*;
 use super::sort::number;
-use crate::array::HostData;
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let descending = settings(call)?.has("descending");

@@ -1,12 +1,9 @@
 //! Stable sort by a comparison; without one of the user's, the order of `sort`.
 
-use super::judge::{Wanted, by_input, descriptor, input, settings, there};
+use super::prelude::*;
 use super::sort::moved_values;
 use super::sort_positions;
-use crate::error::{Result, err};
 use crate::primitives::MergeSort;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     if descriptor::<MergeSort>(call)?.is_custom() {

@@ -1,11 +1,6 @@
 //! The Euclidean norm.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, there};
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {

@@ -1,10 +1,7 @@
 //! The element at a rank.
 
-use super::judge::{Wanted, by_input, input, option, settings, there};
-use super::{Number, sort_positions};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
+use super::sort_positions;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (rank, largest) = (option::<usize>(call, "n")?, settings(call)?.has("largest"));

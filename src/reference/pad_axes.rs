@@ -1,11 +1,7 @@
 //! Elements around an array.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input};
+use super::prelude::*;
 use crate::dense::{PadAxes, PadMode};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<PadAxes>(call)?;
@@ -15,9 +11,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the elements in row-major order.
-///
-/// # Errors
-/// Those of [`PadAxes`].
 pub fn pad_axes<T: Number>(op: &PadAxes, input: &[T]) -> Result<Vec<T>> {
     let ((shape, added, mode), output) = (op.parts(), op.output()?);
     let constant = if let PadMode::Constant(x) = mode { x } else { 0.0 };

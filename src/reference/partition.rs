@@ -1,10 +1,7 @@
 //! The elements that are kept, then the others, both in order.
 
-use super::judge::{Wanted, by_input, input, there};
+use super::prelude::*;
 use super::select;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32], T => {

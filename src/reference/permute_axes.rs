@@ -1,10 +1,7 @@
 //! Axes in another order.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::PermuteAxes;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (shape, axes) = descriptor::<PermuteAxes>(call)?.parts();

@@ -1,13 +1,8 @@
 //! Pooling.
 
-use super::Number;
 use super::activation::{activate, activation_errors};
-use super::judge::{Wanted, by_input, descriptor, input, named, output_shape};
-use super::number::{spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::{Pool2d, PoolKind, Windows};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Pool2d>(call)?;
@@ -21,16 +16,13 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Pools `x`, with a bias for each channel if one is given.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+/// [`Shape`](ErrorKind::Shape) if the windows do not fit.
 pub fn pool<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
     Ok(numbers(op, x, bias)?.iter().map(|y| T::from_f64(y.exact)).collect())
 }
 
 /// Bounds the error of each result: 0 for a maximum; else the chain of additions, the division or root (2.5 and 4.5
 /// ULP), lost subnormal squares, and the activation.
-///
-/// # Errors
-/// As [`pool`].
 pub fn pool_bound<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
     Ok(numbers(op, x, bias)?.iter().map(|y| spread(T::from_f64(y.exact), y.exact, y.error)).collect())
 }
@@ -96,7 +88,6 @@ pub(super) fn largest(values: &[f64]) -> Option<usize> {
 
 /// A cell of a window inside the image.
 pub(super) struct Cell {
-    /// The index in x.
     pub(super) at: usize,
     /// The index in the window, row by row.
     pub(super) place: usize,

@@ -1,13 +1,8 @@
 //! The gradient of pooling.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{spread, ulp};
 use super::pool::{each_window, largest, lost};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::{Pool2dBackward, PoolKind};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Pool2dBackward>(call)?;
@@ -21,16 +16,13 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Computes the gradient of pooling with respect to `x`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+/// [`Shape`](ErrorKind::Shape) if the windows do not fit.
 pub fn pool_backward<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<T>> {
     Ok(shares(op, x, dy)?.iter().map(|[exact, ..]| T::from_f64(*exact)).collect())
 }
 
 /// Bounds the error of each element: for each share a division (2.5 ULP) and, for L2, the sum of squares and lost
 /// subnormal squares; then the chain of additions of the shares.
-///
-/// # Errors
-/// As [`pool_backward`].
 pub fn pool_backward_bound<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     let cells = op.parts().1.kernel.iter().product::<usize>() as f64;
     let error = (2.0 * cells + 10.0) * ulp(1.0);

@@ -1,13 +1,8 @@
 //! The gradient of weighted pooling with respect to its weights.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{LEAST_NORMAL, spread, ulp};
 use super::pool::each_window;
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::Pool2dBackwardWeights;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Pool2dBackwardWeights>(call)?;
@@ -21,15 +16,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Computes the gradient of weighted pooling with respect to the weights, row by row.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+/// [`Shape`](ErrorKind::Shape) if the windows do not fit.
 pub fn pool_backward_weights<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f32>> {
     Ok(sums(op, x, dy)?.iter().map(|[exact, _]| *exact as f32).collect())
 }
 
 /// Bounds the error of each element by its chain of additions: within a thread, a workgroup, and over parts.
-///
-/// # Errors
-/// As [`pool_backward_weights`].
 pub fn pool_backward_weights_bound<T: Number>(
     op: &Pool2dBackwardWeights,
     x: &[T],

@@ -1,13 +1,13 @@
 //! The power method in f64.
 
+use super::prelude::*;
 use super::spmv::product;
-use crate::error::{Result, err};
 use crate::sparse::Csr;
 
 /// Returns the eigenvalue of largest magnitude and its vector of norm 1, after `iterations` steps from `x`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): A is not square, or `x` has another length.
+/// [`Shape`](ErrorKind::Shape): A is not square, or `x` has another length.
 pub fn power_iteration(a: &Csr, x: &[f32], iterations: usize) -> Result<(f64, Vec<f64>)> {
     if a.cols != a.rows || x.len() != a.rows {
         return Err(err!(
@@ -37,7 +37,7 @@ pub fn power_iteration(a: &Csr, x: &[f32], iterations: usize) -> Result<(f64, Ve
 /// Returns the ranks after `iterations` steps; `start` is the distribution of starting nodes, with a sum of 1.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): T is not square, or `start` has another length.
+/// [`Shape`](ErrorKind::Shape): T is not square, or `start` has another length.
 pub fn page_rank(t: &Csr, damping: f64, start: Option<&[f32]>, iterations: usize) -> Result<Vec<f64>> {
     let n = t.rows;
     if t.cols != n || start.is_some_and(|start| start.len() != n) {

@@ -1,8 +1,6 @@
 //! Quadtrees over points in the plane.
 
-use super::judge::{Wanted, input, option, settings};
-use crate::error::{Error, Result};
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let settings = settings(call)?;

@@ -1,12 +1,8 @@
 //! Quantiles of sorted numbers.
 
-use super::judge::{Wanted, descriptor, input, there};
-use super::number::LEAST_NORMAL;
+use super::prelude::*;
 use super::sort_positions;
-use crate::element::DType;
-use crate::error::Result;
 use crate::primitives::Quantile;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<Quantile>(call)?, input(call, 0)?);

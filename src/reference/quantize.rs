@@ -1,12 +1,8 @@
 //! Encodes elements as bytes with scales.
 
-use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, settings};
-use super::{Number, fp8_code};
-use crate::array::HostData;
-use crate::error::Result;
-use crate::program::OpCall;
+use super::fp8_code;
+use super::prelude::*;
 use crate::quantize::{Code, Quantize};
-use half::f16;
 
 /// The relative error of a device's quotient: 3 ULP, and the rounding of the reference.
 const QUOTIENT: f64 = 4e-7;

@@ -1,10 +1,7 @@
 //! Random numbers.
 
-use super::judge::{Wanted, descriptor, output_shape};
-use crate::element::DType;
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::{Distribution, Random, poisson_table};
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (shape, op) = (output_shape(call, 0), descriptor::<Random>(call)?);

@@ -1,13 +1,8 @@
 //! Reduction of each row, element by element, in order.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, there};
+use super::prelude::*;
 use super::states::{StatePrefixes, numbers_of, state_prefixes};
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(call)?, output_shape(call, 0));

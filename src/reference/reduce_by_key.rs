@@ -1,12 +1,9 @@
 //! The values of each run of equal keys combined, element by element, in order.
 
-use super::judge::{Wanted, by_input, front_of, input, no_twin, operator, there};
+use super::prelude::*;
 use super::segmented_reduce::results_shape;
-use super::{Number, segmented_reduce, segmented_reduce_bound};
-use crate::element::Element;
-use crate::error::Result;
+use super::{segmented_reduce, segmented_reduce_bound};
 use crate::primitives::Operator;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = operator(call)?;

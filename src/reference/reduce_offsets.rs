@@ -1,12 +1,9 @@
 //! Each segment between offsets combined.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, there};
+use super::prelude::*;
 use super::states::numbers_of;
-use super::{Number, reduce, reduce_bound, scan};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use super::{reduce, reduce_bound, scan};
 use crate::primitives::Operator;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, offsets) = (operator(call)?, input::<u32>(call, 1)?);

@@ -1,9 +1,6 @@
 //! Elements in reverse order.
 
-use super::judge::{Wanted, by_input, input, output_shape, there};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {

@@ -1,12 +1,7 @@
 //! RMS norm of rows.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::{chain, of_flushed_squares, spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::RmsNorm;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<RmsNorm>(call)?;

@@ -1,12 +1,8 @@
 //! The gradients of RMS norm.
 
-use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input};
 use super::layer_norm_backward::differentiate;
-use super::number::spread;
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::RmsNormBackward;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<RmsNormBackward>(call)?;

@@ -1,12 +1,7 @@
 //! Rotary position embedding.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::spread;
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::Rope;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, tables) = (descriptor::<Rope>(call)?, [input(call, 1)?, input(call, 2)?]);

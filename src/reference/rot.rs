@@ -1,12 +1,7 @@
 //! Rotations of pairs of elements.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, settings};
+use super::prelude::*;
 use crate::dense::Rot;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let mut matrix = descriptor::<Rot>(call)?.matrix().map(f64::from);

@@ -1,10 +1,7 @@
 //! Elements rotated.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
-use crate::error::Result;
+use super::prelude::*;
 use crate::primitives::Rotate;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {

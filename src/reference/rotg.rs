@@ -1,9 +1,6 @@
 //! The rotation that makes an element 0.
 
-use super::judge::{Wanted, input, output_shape};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let want = rotg(input::<f32>(call, 0)?[0], input::<f32>(call, 1)?[0]);

@@ -1,10 +1,6 @@
 //! The modified rotation that makes an element 0.
 
-use super::judge::{Wanted, input, output_shape};
-use super::number::LEAST_NORMAL;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let mut given = [0.0; 4];

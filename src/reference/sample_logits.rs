@@ -1,12 +1,8 @@
 //! Tokens drawn from logits, row by row.
 
-use super::Number;
 use super::dropout::word;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::SampleLogits;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<SampleLogits>(call)?;

@@ -1,11 +1,6 @@
 //! `x[i] = alpha x[i]`.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, option, output_shape, settings};
-use super::number::{readings, rounding, spread};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let mut alpha = option(call, "alpha")?;

@@ -1,13 +1,8 @@
 //! Prefixes of each row, element by element, in order.
 
-use super::Number;
-use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
+use super::prelude::*;
 use super::states::{numbers_of, scan_states};
-use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(call)?, output_shape(call, 0));

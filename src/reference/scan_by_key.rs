@@ -1,13 +1,9 @@
 //! Prefixes of each run of equal keys, element by element, in order.
 
-use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
+use super::prelude::*;
 use super::reduce_by_key::heads;
-use super::{Number, segmented_scan, segmented_scan_bound};
-use crate::element::Element;
-use crate::error::Result;
+use super::{segmented_scan, segmented_scan_bound};
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));

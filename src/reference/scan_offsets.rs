@@ -1,12 +1,8 @@
 //! Prefixes of each segment between offsets.
 
-use super::judge::{Wanted, by_input, front_of, input, no_twin, operator, output_shape, settings};
-use super::{Number, segmented_scan, segmented_scan_bound};
-use crate::element::Element;
-use crate::error::Result;
+use super::prelude::*;
+use super::{segmented_scan, segmented_scan_bound};
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));

@@ -1,11 +1,7 @@
 //! Rows combined by index.
 
-use super::Number;
-use super::judge::{Wanted, by_input, descriptor, front_of, input, output_shape, there};
-use crate::error::{Result, err};
+use super::prelude::*;
 use crate::primitives::{Scatter, ScatterOp};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, distinct) = descriptor::<Scatter>(call)?.rule();

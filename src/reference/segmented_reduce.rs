@@ -1,13 +1,10 @@
 //! Each segment combined, element by element, in order.
 
-use super::judge::{Wanted, by_input, front_of, input, no_twin, operator, there};
+use super::prelude::*;
 use super::segmented_scan::{numbers, segments};
 use super::states::numbers_of;
-use super::{Number, scan, scan_bound};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use super::{scan, scan_bound};
 use crate::primitives::Operator;
-use crate::program::OpCall;
 use std::ops::Range;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

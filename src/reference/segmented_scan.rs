@@ -1,13 +1,9 @@
 //! Prefixes of each segment, element by element, in order.
 
-use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
+use super::prelude::*;
 use super::states::numbers_of;
-use super::{Number, scan, scan_bound};
-use crate::element::{DType, Element};
-use crate::error::Result;
+use super::{scan, scan_bound};
 use crate::primitives::Operator;
-use crate::program::OpCall;
-use half::f16;
 use std::ops::Range;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -46,13 +42,11 @@ pub fn segmented_scan_bound<T: Number>(
         .collect()
 }
 
-/// The numbers of a range of elements.
 pub(super) fn numbers(op: &Operator, elements: Range<usize>) -> Range<usize> {
     let inputs = numbers_of(op, DType::F32).0;
     elements.start * inputs..elements.end * inputs
 }
 
-/// The segments, in order.
 pub(super) fn segments(heads: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let begins = |&at: &usize| at == 0 || heads[at] != 0;
     let mut starts: Vec<usize> = (0..heads.len()).filter(begins).collect();

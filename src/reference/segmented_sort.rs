@@ -1,11 +1,8 @@
 //! Stable sort by segment.
 
-use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::prelude::*;
 use super::sort::moved_values;
 use super::sort_positions;
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (shape, offsets) = (output_shape(call, 0), input::<u32>(call, 1)?);

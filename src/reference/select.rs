@@ -1,9 +1,6 @@
 //! The elements that are kept, in order.
 
-use super::judge::{Wanted, by_input, input, settings, there};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     if settings(call)?.has("positions") {

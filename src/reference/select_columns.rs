@@ -1,10 +1,7 @@
 //! Stable selection from several arrays by the same flags.
 
-use super::judge::{Wanted, by_input, input, named, there};
+use super::prelude::*;
 use super::select;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let flags = input::<u32>(call, 0)?;

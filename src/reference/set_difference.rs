@@ -1,10 +1,7 @@
 //! The elements of a sorted array that another lacks.
 
-use super::Number;
-use super::judge::Wanted;
+use super::prelude::*;
 use super::set_intersection::{kept, partners};
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     kept(call, true)

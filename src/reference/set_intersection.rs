@@ -1,12 +1,8 @@
 //! The elements that two sorted arrays share.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input};
 use super::lower_bound::{bisect, order};
 use super::merge::{front, lengths};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     kept(call, false)

@@ -1,12 +1,9 @@
 //! The elements of two sorted arrays.
 
-use super::judge::{Wanted, by_input, input};
 use super::lower_bound::order;
 use super::merge::{front, lengths};
-use super::{Number, set_difference_positions};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
+use super::set_difference_positions;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (lens, given) = lengths(call)?;

@@ -1,11 +1,7 @@
 //! Stochastic gradient descent.
 
-use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input, named};
-use super::number::{spread, ulp};
-use crate::error::Result;
+use super::prelude::*;
 use crate::nn::Sgd;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (parameters, gradients) = (input::<f32>(call, 0)?, input(call, 1)?);

@@ -1,12 +1,8 @@
 //! A random permutation.
 
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
+use super::prelude::*;
 use super::{random_words, sort_positions};
-use crate::element::Element;
-use crate::error::Result;
 use crate::primitives::Shuffle;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (descriptor::<Shuffle>(call)?, output_shape(call, 0));

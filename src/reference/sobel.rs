@@ -1,14 +1,9 @@
 //! Sobel's gradients.
 
 use super::filter3d::outside;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::conv::Boundary;
-use crate::element::DType;
-use crate::element::Element;
-use crate::error::Result;
 use crate::image::{Gradient, Sobel};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Sobel>(call)?;

@@ -1,11 +1,6 @@
 //! Softmax of rows.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape};
-use super::number::{chain, exp_ulps, spread, ulp};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let shape = output_shape(call, 0);

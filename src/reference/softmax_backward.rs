@@ -1,10 +1,6 @@
 //! The gradient of softmax.
 
-use super::Number;
-use super::judge::{Wanted, input, output_shape, row_length};
-use super::number::{chain, spread, ulp};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (n, y, dy) = (row_length(call), input::<f32>(call, 0)?, input(call, 1)?);

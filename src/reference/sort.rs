@@ -1,11 +1,6 @@
 //! Stable sort by key.
 
-use super::judge::{Wanted, by_input, input, output_shape, settings, there};
-use crate::array::HostData;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 use std::ops::Range;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,13 +1,8 @@
 //! Conversion of a sparse matrix, row by row.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
-use crate::array::HostArray;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::OpCall;
+use super::prelude::*;
 use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell};
 use crate::sparse::{MatrixLayout, SparseMatrix, Spconvert, Target};
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let Spconvert { from, to, window, .. } = descriptor::<Spconvert>(call)?;
@@ -79,8 +74,8 @@ pub(super) fn matrix(call: &OpCall, layout: &MatrixLayout) -> Result<(HostMatrix
 /// compressed columns are sorted by row, unsorted coordinates by row, then column.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for slices or windows of 0 rows.
+/// [`TooLarge`](ErrorKind::TooLarge) for 2^32 places or more;
+/// [`InvalidArgument`](ErrorKind::InvalidArgument) for slices or windows of 0 rows.
 pub fn spconvert(matrix: &HostMatrix, to: Target) -> Result<HostMatrix> {
     let csr = matrix.to_csr()?;
     Ok(match to {

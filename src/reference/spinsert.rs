@@ -1,11 +1,7 @@
 //! Insertion into a sparse matrix, entry by entry.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::OpCall;
+use super::prelude::*;
 use crate::sparse::{Coo, Ell, Format, HostMatrix, PADDING, Spinsert};
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let Spinsert { matrix, .. } = descriptor::<Spinsert>(call)?;
@@ -57,7 +53,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// and the number of missing slots; if there are any, the matrix is unchanged.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): another format. [`Shape`](crate::ErrorKind::Shape): lists of
+/// [`InvalidArgument`](ErrorKind::InvalidArgument): another format. [`Shape`](ErrorKind::Shape): lists of
 /// other lengths, or an index out of range.
 pub fn spinsert(matrix: &HostMatrix, new: &Coo) -> Result<(HostMatrix, usize)> {
     new.validate()?;

@@ -1,8 +1,6 @@
 //! Stable partition into several parts.
 
-use super::judge::{Wanted, by_input, input, option, output_shape, there};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let count = option(call, "k")?;

@@ -1,11 +1,9 @@
 //! The product of a sparse and a dense matrix, column by column as that of a vector.
 
-use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::prelude::*;
 use super::spconvert::matrix;
 use super::spmv::scalars;
 use super::{spmv, spmv_bound};
-use crate::error::{Result, err};
-use crate::program::OpCall;
 use crate::sparse::{Csr, Spmm};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -23,15 +21,12 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Computes `alpha A B + beta C`, not rounded; B and C have `n` columns.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): `b` or `c` has another length than A columns or rows, times `n`.
+/// [`Shape`](ErrorKind::Shape): `b` or `c` has another length than A columns or rows, times `n`.
 pub fn spmm(alpha: f32, a: &Csr, b: &[f32], n: usize, beta: f32, c: &[f32]) -> Result<Vec<f64>> {
     by_columns(a, b, n, c, |x, y| spmv(alpha, a, x, beta, y))
 }
 
 /// Bounds the error of each element, as [`spmv_bound`].
-///
-/// # Errors
-/// As [`spmm`].
 pub fn spmm_bound(alpha: f32, a: &Csr, b: &[f32], n: usize, beta: f32, c: &[f32]) -> Result<Vec<f64>> {
     by_columns(a, b, n, c, |x, y| spmv_bound(alpha, a, x, beta, y))
 }

@@ -1,9 +1,7 @@
 //! The product of a sparse matrix and a vector, row by row in f64.
 
-use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::prelude::*;
 use super::spconvert::matrix;
-use crate::error::{Result, err};
-use crate::program::OpCall;
 use crate::sparse::{Csr, Spmv};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -32,7 +30,7 @@ pub(super) fn scalars(call: &OpCall, given: bool, alpha: f32, beta: f32) -> Resu
 /// Computes `alpha A x + beta y`, not rounded.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): `x` or `y` has another length than A has columns or rows.
+/// [`Shape`](ErrorKind::Shape): `x` or `y` has another length than A has columns or rows.
 pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<f64>> {
     Ok(sums(alpha, a, x, beta, y)?.into_iter().map(|sum| sum.value).collect())
 }
@@ -43,9 +41,6 @@ pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<
 /// 3.1), a sum of n products in any order, scaled, with a term added, errs by at most
 /// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)`, also if terms are scaled before they are added, as with atomics. The
 /// bound is infinite if a sum may overflow.
-///
-/// # Errors
-/// As [`spmv`].
 pub fn spmv_bound(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
     let bound = |(row, sum): (usize, RowSum)| {

@@ -1,10 +1,6 @@
 //! The mean squared error.
 
-use super::Number;
-use super::judge::{Wanted, each_output, input};
-use super::number::{spread, ulp};
-use crate::error::Result;
-use crate::program::OpCall;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (x, target) = (input::<f32>(call, 0)?, input(call, 1)?);

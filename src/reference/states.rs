@@ -1,7 +1,6 @@
 //! Operators over a state, element by element, in order.
 
-use super::Number;
-use crate::element::DType;
+use super::prelude::*;
 use crate::primitives::{Monoid, Operator};
 
 /// The results of an operator for all prefixes of a row, from that of no elements on.

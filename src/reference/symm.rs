@@ -1,11 +1,8 @@
 //! The product with a symmetric matrix, made whole on the host.
 
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Symm};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, b) = (descriptor::<Symm>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);
@@ -30,20 +27,16 @@ fn whole<R>(op: &Symm, a: &[f32], b: &[f32], of: impl FnOnce(&[f32], &[f32]) -> 
 /// Returns C in `f64`, not rounded, with the elements of `c` between its rows.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): `b` or `c` is too short.
+/// [`Shape`](ErrorKind::Shape): `b` or `c` is too short.
 pub fn symm(op: &Symm, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     whole(op, a, b, |a, b| gemm(&Gemm { product: op.product() }, a, b, None, c))
 }
 
 /// Returns the error bound of each element, computed in f32.
-///
-/// # Errors
-/// As [`symm`].
 pub fn symm_bound(op: &Symm, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     whole(op, a, b, |a, b| gemm_bound(&Gemm { product: op.product() }, a, b, None, c))
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #[path = "tests/symm.rs"]
 mod tests;

@@ -1,11 +1,8 @@
 //! A symmetric matrix and a vector: [`gemv`] with the whole matrix.
 
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::prelude::*;
 use super::{gemv, gemv_bound};
 use crate::dense::{BandMatrix, Gemv, Symv};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, x) = (descriptor::<Symv>(call)?, input(call, 0)?, input(call, 1)?);
@@ -32,18 +29,12 @@ fn product(op: &Symv, a: &[f32]) -> (Gemv, Vec<f32>) {
 }
 
 /// Computes `y` after `op` in `f64`, not rounded.
-///
-/// # Errors
-/// As [`gemv`].
 pub fn symv(op: &Symv, a: &[f32], x: &[f32], y: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv(&product, &a, x, y)
 }
 
 /// Returns the error bound of each element: [`gemv_bound`].
-///
-/// # Errors
-/// As [`gemv`].
 pub fn symv_bound(op: &Symv, a: &[f32], x: &[f32], y: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv_bound(&product, &a, x, y)

@@ -1,11 +1,8 @@
 //! A symmetric matrix and an outer product of a vector with itself.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use super::syr2::{update, update_bound};
 use crate::dense::Syr;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x, a) = (descriptor::<Syr>(call)?, input(call, 0)?, input(call, 1)?);

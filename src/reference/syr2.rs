@@ -1,10 +1,7 @@
 //! A symmetric matrix and the outer products of two vectors.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::{HalfMatrix, Syr2};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x, y, a) = (descriptor::<Syr2>(call)?, input(call, 0)?, input(call, 1)?, input(call, 2)?);

@@ -1,12 +1,9 @@
 //! One triangle of the products of two matrices with each other's transpose.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use super::syrk::triangle;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Syr2k};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Syr2k>(call)?;
@@ -37,9 +34,6 @@ fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
 }
 
 /// Returns C in `f64`, not rounded; elements outside of the triangle are those of `c`.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
 pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let [left, right] = sides(op, a, b)?;
     let product = gemm(&Gemm { product: op.product() }, &left, &right, None, c)?;
@@ -49,9 +43,6 @@ pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
-///
-/// # Errors
-/// As [`syr2k`].
 pub fn syr2k_bound(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let [left, right] = sides(op, a, b)?;
     let bound = gemm_bound(&Gemm { product: op.product() }, &left, &right, None, c)?;
@@ -59,6 +50,5 @@ pub fn syr2k_bound(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f6
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #[path = "tests/syr2k.rs"]
 mod tests;

@@ -1,11 +1,8 @@
 //! One triangle of the product of a matrix and its transpose.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Syrk};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, c) = (descriptor::<Syrk>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);
@@ -31,9 +28,6 @@ pub(super) fn triangle(
 }
 
 /// Returns C in `f64`, not rounded; elements outside of the triangle are those of `c`.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
 pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let product = gemm(&Gemm { product: op.product() }, a, a, None, c)?;
     Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| {
@@ -42,15 +36,11 @@ pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
-///
-/// # Errors
-/// As [`syrk`].
 pub fn syrk_bound(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let bound = gemm_bound(&Gemm { product: op.product() }, a, a, None, c)?;
     Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &bound, |_| 0.0))
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #[path = "tests/syrk.rs"]
 mod tests;

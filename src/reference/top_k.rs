@@ -1,11 +1,7 @@
 //! The best of all elements.
 
-use super::judge::{Wanted, by_input, input, named, option, settings, there};
+use super::prelude::*;
 use super::sort_positions;
-use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));

@@ -1,12 +1,8 @@
 //! The best of each row.
 
-use super::judge::{Wanted, by_input, front_of, input, named, option, output_shape, settings};
+use super::prelude::*;
 use super::top_k;
 use super::top_k::payload;
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));

@@ -1,11 +1,7 @@
 //! A function of several operands, element by element, in f64, which holds every element.
 
-use super::judge::{Wanted, descriptor, output_shape, there};
-use super::number::LEAST_NORMAL;
-use crate::element::DType;
+use super::prelude::*;
 use crate::elementwise::{Broadcast, Transform, TransformFn};
-use crate::error::{Result, err};
-use crate::program::OpCall;
 use std::f64::consts::PI;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -115,7 +111,7 @@ fn arithmetic(function: &TransformFn, a: f64, b: f64, to: DType) -> f64 {
 /// repeat.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a custom function, whose text only a device can run.
+/// [`Unsupported`](ErrorKind::Unsupported) for a custom function, whose text only a device can run.
 pub fn transform(
     function: &TransformFn,
     shape: [usize; 2],
@@ -177,9 +173,6 @@ pub fn transform(
 /// | gradients, t their terms | (16 + 8 abs(z)) u (abs(t1) + abs(t2)) |
 ///
 /// Numbers below the normal ones may count as 0 in arithmetic.
-///
-/// # Errors
-/// As [`transform`].
 pub fn transform_bound(
     function: &TransformFn,
     shape: [usize; 2],

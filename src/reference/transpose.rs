@@ -1,10 +1,6 @@
 //! Transposition, element by element.
 
-use super::judge::{Wanted, by_input, input, output_shape};
-use crate::element::Element;
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let shape = output_shape(call, 0);

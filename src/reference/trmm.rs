@@ -1,10 +1,7 @@
 //! The product with a triangular matrix, element by element in f64.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::Trmm;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, b) = (descriptor::<Trmm>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);

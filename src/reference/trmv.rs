@@ -1,12 +1,9 @@
 //! A triangular matrix and a vector: [`gemv`] with the whole matrix.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use super::symv::whole;
 use super::{gemv, gemv_bound};
 use crate::dense::{Gemv, Trmv};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{OpCall, When};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, x) = (descriptor::<Trmv>(call)?, input(call, 0)?, input(call, 1)?);
@@ -20,18 +17,12 @@ fn product(op: &Trmv, a: &[f32]) -> (Gemv, Vec<f32>) {
 }
 
 /// Computes the product in `f64`, not rounded.
-///
-/// # Errors
-/// As [`gemv`].
 pub fn trmv(op: &Trmv, a: &[f32], x: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv(&product, &a, x, &vec![0.0; x.len()])
 }
 
 /// Returns the error bound of each element: [`gemv_bound`].
-///
-/// # Errors
-/// As [`gemv`].
 pub fn trmv_bound(op: &Trmv, a: &[f32], x: &[f32]) -> Result<Vec<f64>> {
     let (product, a) = product(op, a);
     gemv_bound(&product, &a, x, &vec![0.0; x.len()])

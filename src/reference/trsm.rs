@@ -1,10 +1,7 @@
 //! Triangular systems, by substitution in f64.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use crate::dense::Trsm;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, b) = (descriptor::<Trsm>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);

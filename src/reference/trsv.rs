@@ -1,12 +1,9 @@
 //! Triangular systems with one right side: [`trsm`] with the whole matrix.
 
-use super::judge::{Wanted, descriptor, input, output_shape};
+use super::prelude::*;
 use super::symv::whole;
 use super::{trsm, trsm_bound};
 use crate::dense::{Trsm, Trsv};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{OpCall, When};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, a, x) = (descriptor::<Trsv>(call)?, input(call, 0)?, input(call, 1)?);

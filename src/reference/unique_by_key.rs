@@ -1,9 +1,6 @@
 //! The first key of each run of equal keys, with its value.
 
-use super::judge::{Wanted, by_input, front_of, input, there};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     // The values are the last input: behind the length, if there is one.

@@ -1,11 +1,7 @@
 //! The last place of each needle in sorted elements.
 
-use super::Number;
-use super::judge::{Wanted, by_input, output_shape};
 use super::lower_bound::{bisect, searched};
-use crate::error::Result;
-use crate::program::OpCall;
-use half::f16;
+use super::prelude::*;
 use std::cmp::Ordering;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

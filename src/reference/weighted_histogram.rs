@@ -1,11 +1,9 @@
 //! Sums of weights by bin, element by element.
 
 use super::histogram::{bin_between, float_edges};
-use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
-use super::{Number, reduce, reduce_bound};
-use crate::error::{Result, err};
+use super::prelude::*;
+use super::{reduce, reduce_bound};
 use crate::primitives::{Edges, Operator, WeightedHistogram};
-use crate::program::OpCall;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, x) = (descriptor::<WeightedHistogram>(call)?, input::<f32>(call, 0)?);
@@ -40,16 +38,13 @@ fn binned<T: Number>(op: &WeightedHistogram, x: &[f32], weights: &[T]) -> Result
 /// wrapped to 32 bits.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no range and no edges.
+/// [`InvalidArgument`](ErrorKind::InvalidArgument): no range and no edges.
 pub fn weighted_histogram<T: Number>(op: &WeightedHistogram, x: &[f32], weights: &[T]) -> Result<Vec<f64>> {
     let sum = |bin: &Vec<T>| reduce(&Operator::Sum, 1, bin.len(), bin).unwrap_or_default();
     Ok(binned(op, x, weights)?.iter().flat_map(sum).collect())
 }
 
 /// Returns the error bound of each sum.
-///
-/// # Errors
-/// As [`weighted_histogram`].
 pub fn weighted_histogram_bound<T: Number>(
     op: &WeightedHistogram,
     x: &[f32],
@@ -60,6 +55,5 @@ pub fn weighted_histogram_bound<T: Number>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #[path = "tests/weighted_histogram.rs"]
 mod tests;

@@ -1,12 +1,7 @@
 //! `z[i] = f(x[i], y[i])`.
 
-use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape, settings, there};
-use super::number::{readings, rounding, spread, ulp};
+use super::prelude::*;
 use crate::elementwise::ZipFn;
-use crate::error::{Result, err};
-use crate::program::OpCall;
-use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let function: ZipFn = settings(call)?.choice("fn")?.parse()?;
@@ -20,8 +15,8 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Applies `function` to every pair of elements.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) when the lengths differ, and
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for [`Custom`](ZipFn::Custom), whose text only a
+/// [`Shape`](ErrorKind::Shape) when the lengths differ, and
+/// [`Unsupported`](ErrorKind::Unsupported) for [`Custom`](ZipFn::Custom), whose text only a
 /// device can run.
 pub fn zip<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<T>> {
     if x.len() != y.len() {
@@ -38,9 +33,6 @@ pub fn zip<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<T>> {
 /// A result of `add`, `sub` and `mul` is one of the two f32 around the exact one. `div` errs by 2.5 ULP
 /// where `|y|` is 0, infinite or from 2^-126 to 2^126, and elsewhere without bound. Subnormal numbers may be
 /// taken for 0, also where two of them are compared. Halves are rounded to nearest after all that. Integers are exact.
-///
-/// # Errors
-/// As [`zip`].
 pub fn zip_bound<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<f64>> {
     let want = zip(function, x, y)?;
     if !T::DTYPE.is_float() {

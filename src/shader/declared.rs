@@ -418,5 +418,4 @@ impl<'t> Declarations<'t> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -158,7 +158,6 @@ fn file_of(name: &str) -> String {
     format!("shaders/{name}.wgsl")
 }
 
-/// The kinds of names in a [`Spec`].
 #[derive(Debug, Clone, Copy)]
 enum NameKind {
     Alias,
@@ -187,7 +186,6 @@ struct Expander<'a> {
     users: Vec<UserText>,
     /// Number of directives obeyed, including `enable` and `diagnostic`.
     directives: usize,
-    /// Bytes that `#for` and `#put` have written and read.
     written: usize,
     read: usize,
     /// Constants with known values: those of the spec, and those declared above.

@@ -7,7 +7,6 @@ use std::fmt;
 /// Maximum of nested brackets and signs in a formula, because the parser recurses over them.
 const MAX_NESTING: usize = 32;
 
-/// The value of a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Number(i64),
@@ -63,7 +62,6 @@ pub(super) fn evaluate<'t>(text: &'t str, names: &Names<'_>) -> Result<(Value, V
     Ok((value, parser.flags))
 }
 
-/// A text for an error, cut short.
 fn shortened(text: &str) -> String {
     text.chars().take(32).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

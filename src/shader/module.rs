@@ -180,7 +180,6 @@ impl Expanded {
     }
 }
 
-/// The text of an error and of its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |e| e.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

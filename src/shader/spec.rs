@@ -15,7 +15,6 @@ pub enum Fragment {
 }
 
 impl Fragment {
-    /// Makes a fragment of a user's text.
     pub(crate) fn of_user(text: &Arc<str>) -> Self {
         check_users();
         Self::User(text.clone())
@@ -131,7 +130,6 @@ impl Spec {
         }
     }
 
-    /// Whether a flag is set.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.flags.get(name).copied().unwrap_or(false)
     }

@@ -12,7 +12,6 @@ const FILE: &str = "<user state>";
 pub(crate) struct StateText {
     /// Names and types of the members of `State`.
     pub(crate) members: Vec<(String, &'static str)>,
-    /// Arguments of `state_of`.
     pub(crate) inputs: u32,
     /// Numbers that `state_result` returns, if there is one.
     pub(crate) results: Option<u32>,

@@ -15,9 +15,7 @@ use std::sync::OnceLock;
 #[derive(Debug, Clone)]
 pub(crate) struct TextFacts {
     pub(crate) interface: Interface,
-    /// A hash of the text.
     pub(crate) hash: u128,
-    /// Whether the text contains users' fragments.
     pub(crate) has_users: bool,
     /// Whether these only compute. True without them.
     pub(crate) users_are_contained: bool,

@@ -2,12 +2,10 @@
 
 use super::rank::Rank;
 use super::transport::{Combine, Transport};
-use crate::element::Element;
-use crate::error::{Result, err, make_room};
 use crate::gpu::{Buffer, Slice};
 use crate::plan::Plannable;
 use crate::primitives::{Reduce, Reducer, Scan, TopK};
-use crate::program::{Op, When};
+use crate::program::prelude::*;
 
 impl<L: Transport> Rank<L> {
     /// Reduces a sharded array to one value, which all ranks get: [`Reduce`].
@@ -30,9 +28,9 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Errors
-    /// See [`Rank`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`](crate::ArgMin) and
+    /// See [`Rank`]; [`Unsupported`](ErrorKind::Unsupported) for [`ArgMin`](crate::ArgMin) and
     /// [`ArgMax`](crate::ArgMax), whose positions do not combine, and operators whose result is a state;
-    /// [`Shape`](crate::ErrorKind::Shape) for no elements at all and an operator without an identity.
+    /// [`Shape`](ErrorKind::Shape) for no elements at all and an operator without an identity.
     pub fn reduce<'a, T, U, O>(&self, shard: impl Into<Slice<'a, T>>, op: O) -> Result<U>
     where
         T: Element,
@@ -108,7 +106,7 @@ impl<L: Transport> Rank<L> {
     /// than on one device. The shard is read twice, copied once, and scanned once.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Unsupported`](crate::ErrorKind::Unsupported) for elements that do not have 4 bytes and operators
+    /// See [`Rank`]; [`Unsupported`](ErrorKind::Unsupported) for elements that do not have 4 bytes and operators
     /// over a state; those of [`Scan`].
     pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T> + Clone>(
         &self,
@@ -170,7 +168,7 @@ impl<L: Transport> Rank<L> {
     /// get both. The order is that of [`TopK`]; the result has the same bits as on one device.
     ///
     /// # Errors
-    /// See [`Rank`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `k` is 0 or above the number of all
+    /// See [`Rank`]; [`InvalidArgument`](ErrorKind::InvalidArgument) if `k` is 0 or above the number of all
     /// elements; those of [`TopK`].
     pub fn top_k<'a, T: Element>(
         &self,

@@ -3,9 +3,8 @@
 use super::rank::Rank;
 use super::schedule::part;
 use super::transport::{Combine, Transport};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::primitives::Reducer;
+use crate::program::prelude::*;
 use crate::stream::Reader;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Take};
@@ -38,8 +37,8 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`reduce`](Self::reduce) and of streams; [`Io`](crate::ErrorKind::Io) if the file cannot be read;
-    /// [`Malformed`](crate::ErrorKind::Malformed) if it does not hold whole elements, or ranks see other lengths.
+    /// Those of [`reduce`](Self::reduce) and of streams; [`Io`](ErrorKind::Io) if the file cannot be read;
+    /// [`Malformed`](ErrorKind::Malformed) if it does not hold whole elements, or ranks see other lengths.
     pub fn reduce_file<T, U, O>(&self, path: &Path, op: O) -> Result<U>
     where
         T: Element,

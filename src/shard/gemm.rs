@@ -4,11 +4,9 @@ use super::rank::{Rank, Started};
 use super::schedule::part;
 use super::transport::{Exchange, Transport};
 use crate::dense::Gemm;
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Slice};
 use crate::plan::Plannable;
-use crate::program::Op;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Bytes at which every device can bind a slice.
@@ -124,7 +122,7 @@ impl<L: Transport> Rank<L> {
     /// binding are multiplied in bands of rows and of k; a block must fit a buffer.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for blocks of other sizes; those of [`Gemm`].
+    /// See [`Rank`]; [`Shape`](ErrorKind::Shape) for blocks of other sizes; those of [`Gemm`].
     ///
     /// # Algorithm
     /// SUMMA, R. A. van de Geijn and J. Watts, 1997.

@@ -2,9 +2,8 @@
 
 use super::Rank;
 use super::transport::{Exchange, Header, Transport};
-use crate::element::Element;
-use crate::error::{Result, err, make_room};
 use crate::gpu::{Gpu, Moving};
+use crate::program::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,7 +56,7 @@ impl Local {
     /// Creates the ranks of a group. A call waits for another rank for at most `timeout`.
     ///
     /// # Errors
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory): each pair of ranks has a channel.
+    /// [`OutOfMemory`](ErrorKind::OutOfMemory): each pair of ranks has a channel.
     pub fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
         let spare = Spare::default();
         let mut ranks = Vec::new();
@@ -228,7 +227,7 @@ impl Transport for Local {
 ///
 /// # Errors
 /// The first error of a rank that is no consequence of another's: ranks that wait for one that has failed end with
-/// [`Io`](crate::ErrorKind::Io) or [`Timeout`](crate::ErrorKind::Timeout).
+/// [`Io`](ErrorKind::Io) or [`Timeout`](ErrorKind::Timeout).
 pub fn run<R: Send>(
     gpus: &[Gpu],
     timeout: Duration,

@@ -3,10 +3,10 @@
 use super::rank::{Rank, Started};
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;
-use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::plan::{Plan, Plannable};
 use crate::primitives::Gather;
+use crate::program::prelude::*;
 use crate::sparse::{Csr, Spmv};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -100,7 +100,7 @@ impl<L: Transport> Rank<L> {
     /// ranks together are as many. [`balanced_rows`] cuts a matrix.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) if the matrix is not square, or ranks disagree about its
+    /// See [`Rank`]; [`Shape`](ErrorKind::Shape) if the matrix is not square, or ranks disagree about its
     /// columns; those of [`Gpu::upload_matrix`].
     pub fn matrix(&self, rows: &Csr) -> Result<ShardedMatrix> {
         const OP: &str = "sharded matrix";
@@ -178,7 +178,7 @@ impl<L: Transport> Rank<L> {
     /// Elements for other ranks leave first. While they are under way, the rank multiplies the rows that need none.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths.
+    /// See [`Rank`]; [`Shape`](ErrorKind::Shape) for vectors of other lengths.
     pub fn spmv(&self, a: &ShardedMatrix, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
         if x.len() != a.vector_len() || y.len() != a.rows {
             return Err(err!(
@@ -257,7 +257,7 @@ impl ShardedMatrix {
     /// Puts this rank's elements of a vector into the order of the device.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for another number of elements.
+    /// [`Shape`](ErrorKind::Shape) for another number of elements.
     pub fn permute(&self, x: &[f32]) -> Result<Vec<f32>> {
         self.check(x)?;
         let mut there = filled("sharded matrix", x.len(), 0.0)?;

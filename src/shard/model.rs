@@ -2,8 +2,7 @@
 
 use super::schedule::{Step, TREE_BYTES};
 use super::training::BUCKET_BYTES;
-use crate::error::{Result, err};
-use crate::program::Ceilings;
+use crate::program::prelude::*;
 use std::collections::VecDeque;
 
 /// A link between any two ranks: a message of `b` bytes takes `latency + b / bandwidth` seconds. A rank sends its
@@ -73,7 +72,7 @@ impl Model {
     /// Runs the schedules of all ranks, on elements of `bytes` bytes.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a rank waits for a message that nobody sends, a
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if a rank waits for a message that nobody sends, a
     /// message has another length than the receiver expects, or one is left over.
     pub fn run(&mut self, bytes: usize, steps: impl Fn(usize) -> Vec<Step>) -> Result<()> {
         let size = self.clocks.len();
@@ -230,5 +229,4 @@ pub fn count(size: usize, link: Link, bytes: usize, steps: impl Fn(usize) -> Vec
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -2,9 +2,8 @@
 
 use super::rank::Rank;
 use super::transport::{Call, Combine, Header, Transport};
-use crate::element::DType;
-use crate::error::{Result, err, filled};
 use crate::gpu::Gpu;
+use crate::program::prelude::*;
 use ::mpi::environment::Universe;
 use ::mpi::ffi;
 use ::mpi::topology::{Communicator, SimpleCommunicator};
@@ -72,7 +71,7 @@ impl std::fmt::Debug for Mpi {
 /// ```
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if MPI is running already; those of `work`.
+/// [`Unsupported`](ErrorKind::Unsupported) if MPI is running already; those of `work`.
 pub fn run_mpi<R>(gpu: &Gpu, timeout: Duration, work: impl FnOnce(&Rank<Mpi>) -> Result<R>) -> Result<R> {
     work(&Rank::new(Mpi::new(timeout)?, gpu))
 }

@@ -12,9 +12,8 @@ use super::rank::Rank;
 use super::schedule::{self, Step, TREE_BYTES};
 use super::transport::{Combine, Exchange, Header, Transport};
 use crate::cuda::{Bridge, CudaBuffer, CudaEvent, CudaGpu, CudaOptions, CudaStream};
-use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
+use crate::program::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,9 +94,9 @@ impl std::fmt::Debug for Nccl {
 /// be 1: NCCL then copies between devices of one process as between processes, through memory that both reach.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; the
+/// - [`Unsupported`](ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; the
 ///   variable is not set; a device that does not share memory with CUDA.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): two ranks on one device, which NCCL refuses.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): two ranks on one device, which NCCL refuses.
 /// - Those of [`run`](super::run) and of opening CUDA.
 pub fn run_nccl<R: Send>(
     gpus: &[Gpu],

@@ -1,6 +1,6 @@
 //! Rows given to ranks by a list, as programs for graph partitioning write it.
 
-use crate::error::{Result, err, filled, make_room, with_room};
+use crate::program::prelude::*;
 use crate::sparse::Csr;
 use std::ops::Range;
 
@@ -37,8 +37,8 @@ pub struct Partitioned {
 /// ```
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) if the matrix is not square or the list has another length;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a rank that is not there; those of [`Csr::validate`].
+/// [`Shape`](ErrorKind::Shape) if the matrix is not square or the list has another length;
+/// [`InvalidArgument`](ErrorKind::InvalidArgument) for a rank that is not there; those of [`Csr::validate`].
 pub fn partitioned(a: &Csr, parts: &[u32], ranks: usize) -> Result<Partitioned> {
     const OP: &str = "partition";
     a.validate()?;
@@ -97,7 +97,7 @@ pub fn partitioned(a: &Csr, parts: &[u32], ranks: usize) -> Result<Partitioned> 
 /// ```
 ///
 /// # Errors
-/// [`Malformed`](crate::ErrorKind::Malformed), with the line.
+/// [`Malformed`](ErrorKind::Malformed), with the line.
 pub fn read_partition(text: &str) -> Result<Vec<u32>> {
     let mut parts = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

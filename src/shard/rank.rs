@@ -3,9 +3,8 @@
 use super::schedule::{self, Step, part};
 use super::timeline::WatchedLink;
 use super::transport::{Call, Combine, Exchange, Header, Transport};
-use crate::element::Element;
-use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::{Buffer, Gpu, Moving, Readback, Slice};
+use crate::program::prelude::*;
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
@@ -30,10 +29,10 @@ pub struct Traffic {
 /// into shards in the order of ranks, of any lengths. Each rank passes its own shard.
 ///
 /// # Errors of its methods
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): ranks make different calls, or with different types or
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): ranks make different calls, or with different types or
 ///   sizes.
-/// - [`Timeout`](crate::ErrorKind::Timeout): a rank does not answer in time. [`Io`](crate::ErrorKind::Io): a rank has
-///   ended. [`Malformed`](crate::ErrorKind::Malformed): a message was cut short.
+/// - [`Timeout`](ErrorKind::Timeout): a rank does not answer in time. [`Io`](ErrorKind::Io): a rank has
+///   ended. [`Malformed`](ErrorKind::Malformed): a message was cut short.
 /// - Those of the ops on the device.
 ///
 /// After an error the group cannot be used again; the other ranks end with an error within their time-out.
@@ -105,7 +104,7 @@ impl<L: Transport> Rank<L> {
     /// Waits for all submitted work of the device and of the link.
     ///
     /// # Errors
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    /// [`DeviceLost`](ErrorKind::DeviceLost).
     pub fn wait(&self) -> Result<()> {
         self.transport.wait(&self.gpu)
     }
@@ -195,7 +194,7 @@ impl<L: Transport> Rank<L> {
     /// Copies the array of rank `root` to all ranks.
     ///
     /// # Errors
-    /// See [`Rank`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if there is no rank `root`.
+    /// See [`Rank`]; [`InvalidArgument`](ErrorKind::InvalidArgument) if there is no rank `root`.
     pub fn broadcast<T: Element>(&self, root: usize, data: &mut [T]) -> Result<()> {
         if root >= self.size() {
             return Err(err!(InvalidArgument, "broadcast: there is no rank {root} among {}", self.size()));
@@ -269,7 +268,7 @@ impl<L: Transport> Rank<L> {
     /// order of ranks, and how many elements came from each.
     ///
     /// # Errors
-    /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) if there is not one count for each rank, or they do not add up
+    /// See [`Rank`]; [`Shape`](ErrorKind::Shape) if there is not one count for each rank, or they do not add up
     /// to the length.
     pub fn all_to_all<T: Element>(&self, data: &[T], counts: &[usize]) -> Result<(Vec<T>, Vec<usize>)> {
         let sends = ranges("all-to-all", counts)?;

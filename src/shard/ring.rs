@@ -3,10 +3,9 @@
 use super::rank::{Rank, Started};
 use super::schedule::part;
 use super::transport::{Combine, Exchange, Transport};
-use crate::element::{DType, Element};
 use crate::elementwise::{Zip, ZipFn};
-use crate::error::Result;
 use crate::gpu::{Buffer, Executable, Slice};
+use crate::program::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -3,12 +3,10 @@
 use super::rank::{Rank, ranges};
 use super::schedule::part;
 use super::transport::{Exchange, Transport};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Readback, Recorder, Slice};
 use crate::plan::Plannable;
 use crate::primitives::{Gather, Merge, RadixSort, merge};
-use crate::program::{Op, When};
+use crate::program::prelude::*;
 use crate::stream::SortKey;
 use std::ops::Range;
 
@@ -80,7 +78,7 @@ impl<L: Transport> Rank<L> {
     /// shard, and the scratch of the sort.
     ///
     /// # Errors
-    /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](crate::ErrorKind::TooLarge) asks for more ranks.
+    /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](ErrorKind::TooLarge) asks for more ranks.
     ///
     /// # Algorithm
     /// Sample sort with regular samples, H. Shi and J. Schaeffer, 1992.
@@ -358,5 +356,4 @@ fn first_that_is_not(n: usize, holds: impl Fn(usize) -> bool) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

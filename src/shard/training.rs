@@ -3,13 +3,11 @@
 
 use super::rank::Rank;
 use super::transport::{Combine, Transport};
-use crate::element::{DType, Element};
 use crate::elementwise::Axpy;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Executable, Slice};
 use crate::nn::{Optimizer, Sequential};
 use crate::plan::{Plan, Plannable};
-use crate::program::{Access, Operand, Program, Resource};
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Bytes of gradients that are added up at once, but for the last.
@@ -127,8 +125,8 @@ impl<L: Transport> Rank<L> {
     /// Losses are those of one device with the whole batch, to rounding: sums have another order.
     ///
     /// # Errors
-    /// See [`Rank`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a rank has no samples, or ranks pass
-    /// different networks or seeds; [`Unsupported`](crate::ErrorKind::Unsupported) for batch norms, whose statistics
+    /// See [`Rank`]; [`InvalidArgument`](ErrorKind::InvalidArgument) if a rank has no samples, or ranks pass
+    /// different networks or seeds; [`Unsupported`](ErrorKind::Unsupported) for batch norms, whose statistics
     /// would be those of a rank, and a rate as an operand; those of [`Sequential::gradient`].
     pub fn trainer(
         &self,

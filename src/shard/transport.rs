@@ -1,8 +1,7 @@
 //! Messages between ranks.
 
-use crate::element::{DType, Element};
-use crate::error::{Result, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
+use crate::program::prelude::*;
 use std::fmt;
 use std::time::Duration;
 
@@ -78,8 +77,8 @@ impl Header {
     /// Checks a message that arrived from rank `from`, of `bytes` bytes, against this header.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the ranks make different calls;
-    /// [`Malformed`](crate::ErrorKind::Malformed) if the message is cut short.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the ranks make different calls;
+    /// [`Malformed`](ErrorKind::Malformed) if the message is cut short.
     pub fn check(&self, rank: usize, from: usize, arrived: &Header, bytes: usize) -> Result<()> {
         if self != arrived {
             return Err(err!(
@@ -129,7 +128,7 @@ impl<T: Element> Default for Exchange<'_, T> {
 /// itself; the default goes through the host.
 ///
 /// # Errors
-/// [`Timeout`](crate::ErrorKind::Timeout) if a rank does not answer in time; [`Io`](crate::ErrorKind::Io) if a rank
+/// [`Timeout`](ErrorKind::Timeout) if a rank does not answer in time; [`Io`](ErrorKind::Io) if a rank
 /// has ended or the link is broken.
 pub trait Transport {
     /// Returns the name of the link.
@@ -167,7 +166,7 @@ pub trait Transport {
     /// Waits for all submitted work of the device and of the link.
     ///
     /// # Errors
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    /// [`DeviceLost`](ErrorKind::DeviceLost).
     fn wait(&self, gpu: &Gpu) -> Result<()> {
         gpu.wait()
     }
@@ -238,7 +237,7 @@ impl Combine {
     /// Combines elements of another rank into `into`, which has as many bytes. f16 is computed in f32 and rounded.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for bf16.
+    /// [`Unsupported`](ErrorKind::Unsupported) for bf16.
     pub fn apply<T: Element>(self, into: &mut [T], from: &[u8]) -> Result<()> {
         /// Applies `f` to elements of `N`, of which `T` is another name.
         fn each<T: Element, N: bytemuck::Pod>(into: &mut [T], from: &[u8], f: impl Fn(N, N) -> N) {

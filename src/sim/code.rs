@@ -250,7 +250,6 @@ impl SimCode {
         (local, global)
     }
 
-    /// Names the variable that a register belongs to.
     pub(super) fn name_of(&self, slot: Slot) -> &str {
         let named = self.names.iter().find(|(first, n, _)| (*first..first + n).contains(&slot));
         named.map_or("a variable", |(.., name)| name)

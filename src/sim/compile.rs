@@ -213,7 +213,6 @@ impl Compiler<'_> {
         self.line_starts.partition_point(|start| *start <= byte) as u32
     }
 
-    /// Returns the index of the line where a span begins.
     fn line(&mut self, span: Span) -> u32 {
         let line = span.to_range().map_or(0, |r| self.line_of(r.start as u32));
         if let Some(known) = self.line_index.get(&line) {

@@ -4,8 +4,7 @@ use super::Options;
 use super::code::{DeclaredMemory, SimCode};
 use super::machine::{Bound, SimSpace};
 use super::memory::SimMemory;
-use crate::error::{Result, err, filled};
-use crate::program::{Dispatch, Grid, Program, Resource};
+use crate::program::prelude::*;
 
 /// The initial contents of a buffer.
 pub(super) enum Area<'a> {

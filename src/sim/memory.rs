@@ -53,7 +53,6 @@ impl Stamps {
     }
 }
 
-/// The time of an access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time {
     number: u32,
@@ -85,7 +84,6 @@ pub(super) struct Records {
     readers: Vec<[u64; 2]>,
 }
 
-/// Bytes of a place's record.
 pub(super) const RECORD_BYTES: usize = 24;
 
 /// The threads of a workgroup: the first one's number in the dispatch, and how many.

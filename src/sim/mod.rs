@@ -54,7 +54,7 @@
 //! # What it does not run
 //!
 //! Textures and samplers, ray queries, 64-bit numbers, and expressions of `override`s (plain overrides work) give an
-//! error of kind [`Unsupported`](crate::ErrorKind::Unsupported) with the line. naga's own errors are passed on, such as
+//! error of kind [`Unsupported`](ErrorKind::Unsupported) with the line. naga's own errors are passed on, such as
 //! the one about pointers to workgroup or storage memory as arguments.
 //!
 //! # What it costs
@@ -77,9 +77,9 @@ pub use report::{Counts, Finding, FindingKind, Report, SourceLine, Thread};
 pub use schedule::Schedule;
 
 use crate::analysis::Interleaving;
-use crate::error::{Result, err};
-use crate::program::{Program, Source};
-use crate::shader::{Expanded, Spec, Target, expand_text};
+use crate::program::Source;
+use crate::program::prelude::*;
+use crate::shader::{Expanded, Target, expand_text};
 use code::SimCode;
 use dispatches::SimRun;
 use launch::{Area, Bind, LaunchGrid, SimLaunch, bindings};
@@ -204,12 +204,12 @@ impl Options {
 ///
 /// # Errors
 /// Errors of a running kernel are in the report. Others:
-/// - [`Shape`](crate::ErrorKind::Shape): the wrong number or size of operands.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an option out of range, or a program that contradicts its
+/// - [`Shape`](ErrorKind::Shape): the wrong number or size of operands.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an option out of range, or a program that contradicts its
 ///   shaders.
-/// - [`Shader`](crate::ErrorKind::Shader): invalid WGSL, with file and line.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): WGSL that the simulator does not run.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a workgroup, its memory or a kernel above the simulator's limits, or
+/// - [`Shader`](ErrorKind::Shader): invalid WGSL, with file and line.
+/// - [`Unsupported`](ErrorKind::Unsupported): WGSL that the simulator does not run.
+/// - [`TooLarge`](ErrorKind::TooLarge): a workgroup, its memory or a kernel above the simulator's limits, or
 ///   more than 1 GiB of buffers.
 pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Result<Report> {
     let op = program.op;
@@ -293,7 +293,7 @@ fn give_back(buffers: &mut [Vec<u8>], areas: Vec<SimMemory>) {
 /// The [module](self) has an example.
 ///
 /// # Errors
-/// As [`run`]; [`Shape`](crate::ErrorKind::Shape) for the wrong number of buffers, or a buffer that is too small.
+/// As [`run`]; [`Shape`](ErrorKind::Shape) for the wrong number of buffers, or a buffer that is too small.
 pub fn run_wgsl(
     name: &str,
     text: &str,

@@ -102,7 +102,6 @@ pub(super) fn from_f16(bits: u16) -> u32 {
     f16::from_bits(bits).to_f32().to_bits()
 }
 
-/// Rounds to f16.
 pub(super) const ROUND_F16: Row1 = row1!(|x| from_f16(to_f16(x)));
 pub(super) const COPY: Row1 = row1!(|x| x);
 pub(super) const NOT: Row1 = row1!(|x| x ^ 1);
@@ -227,7 +226,6 @@ pub(super) fn binary(op: BinaryOperator, kind: ScalarKind) -> Option<(Row2, Kind
     }
 }
 
-/// Returns a function of one component.
 pub(super) fn unary(fun: MathFunction, kind: ScalarKind) -> Option<(Row1, Kind)> {
     use MathFunction as M;
     let float = kind == ScalarKind::Float;
@@ -357,14 +355,12 @@ pub(super) fn convert(from: ScalarKind, to: ScalarKind) -> Row1 {
 /// The halves of a word as f16.
 pub(super) const LOW_HALF: Row1 = row1!(|x| from_f16(x as u16));
 pub(super) const HIGH_HALF: Row1 = row1!(|x| from_f16((x >> 16) as u16));
-/// Joins two f16 into a word.
 pub(super) const JOIN_HALVES: Row2 = row2!(|x, y| u32::from(to_f16(x)) | u32::from(to_f16(y)) << 16);
 
 fn bytes4(x: u32) -> [u8; 4] {
     x.to_le_bytes()
 }
 
-/// Returns the function that unpacks one component of a packed word.
 pub(super) fn unpack(fun: MathFunction, component: usize) -> Option<Row1> {
     use MathFunction as M;
     macro_rules! pick {
@@ -421,7 +417,6 @@ pub(super) fn pack(fun: MathFunction) -> Option<(Row1, u32)> {
     })
 }
 
-/// `dot4I8Packed` and `dot4U8Packed`.
 pub(super) fn dot_packed(fun: MathFunction) -> Option<Row2> {
     match fun {
         MathFunction::Dot4I8Packed => Some(row2!(|x, y| {

@@ -1,9 +1,7 @@
 //! Sparse matrices for ops built by name: lists as arrays, and a description of them.
 
 use super::{HostMatrix, List, MatrixLayout, Preconditioner, SparseMatrix, Statistics, Target};
-use crate::array::HostArray;
-use crate::error::{Result, copied};
-use crate::program::{DeviceProfile, Setting, Settings};
+use crate::program::prelude::*;
 
 /// The facts about a sparse matrix, besides its arrays, from which an op is built by name.
 #[derive(Debug, Clone)]

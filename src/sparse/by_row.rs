@@ -4,13 +4,8 @@ use super::matrix_layout::index_list;
 use super::spconvert::step;
 use super::spmv::SpmvParams;
 use super::{Format, MatrixLayout};
-use crate::array::HostArray;
-use crate::error::{Result, copied, err, filled};
 use crate::primitives::RadixSort;
-use crate::program::{
-    Access, Binding, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Role, Variant,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The lists of an order: the row, the column and the index of each entry, sorted by row.
 pub(crate) const BY_ROW: [&str; 3] = ["by_row.row_idxs", "by_row.col_idxs", "by_row.order"];

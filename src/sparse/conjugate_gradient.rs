@@ -3,7 +3,6 @@
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, MatrixLayout};
-use crate::program::Settings;
 use crate::program::prelude::*;
 
 /// An approximate inverse of the matrix, by which [`ConjugateGradient`] multiplies residuals to take fewer iterations.
@@ -60,8 +59,8 @@ pub enum Preconditioner {
 /// `fused`. [`variant`](Self::variant) selects the variant of the product, see [`Spmv`](crate::Spmv).
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): A is not square.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a negative or infinite tolerance, 0 iterations, or more
+/// - [`Shape`](ErrorKind::Shape): A is not square.
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a negative or infinite tolerance, 0 iterations, or more
 ///   than 4096 between checks.
 /// - As [`Spmv`](crate::Spmv) for the product.
 ///
@@ -148,7 +147,6 @@ impl ConjugateGradient {
         Ok(Phases { start: start.program, again: Some(again.program), steps, n, lists })
     }
 
-    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let preconditioner = Preconditioner::from_name(settings.choice("preconditioner")?);
         let method = Self::new(matrix)

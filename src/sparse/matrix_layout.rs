@@ -2,11 +2,7 @@
 
 use super::by_row::{order_of, order_on_host};
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
-use crate::element::DType;
-use crate::error::{Result, copied, err, filled};
-use crate::program::{Access, Cost, DeviceProfile, Operand, Variant};
-use crate::shader::Spec;
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 /// A storage format, and the order of its lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -191,7 +187,6 @@ impl MatrixLayout {
         profile.check_bindings(&name, operands, remedy)
     }
 
-    /// Checks that a variant takes this format.
     pub(super) fn suits(&self, op: &str, variant: &Variant) -> Result<()> {
         if variant.name.split('-').next() == Some(self.format.name()) {
             return Ok(());

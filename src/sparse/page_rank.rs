@@ -3,11 +3,7 @@
 use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Csr, Format, MatrixLayout};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Ranks the nodes of a graph: `x = d (T x + w s) + (1 - d) s`, with damping d, transitions T and restart distribution
 /// s.
@@ -49,7 +45,7 @@ use crate::shader::Spec;
 /// An iteration is the product and three kernels: 4 vectors read (5 if personalised), one written.
 ///
 /// # Errors
-/// As [`ConjugateGradient`](super::ConjugateGradient), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a
+/// As [`ConjugateGradient`](super::ConjugateGradient), and [`InvalidArgument`](ErrorKind::InvalidArgument) for a
 /// damping outside 0 to 1.
 ///
 /// # Algorithm
@@ -133,8 +129,8 @@ impl Csr {
     /// The result is the transpose, with columns scaled to sum to 1.
     ///
     /// # Errors
-    /// - [`Shape`](crate::ErrorKind::Shape): the matrix is not square, or not valid.
-    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a value that is negative or not finite.
+    /// - [`Shape`](ErrorKind::Shape): the matrix is not square, or not valid.
+    /// - [`InvalidArgument`](ErrorKind::InvalidArgument): a value that is negative or not finite.
     pub fn transitions(&self) -> Result<Self> {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
@@ -164,7 +160,6 @@ impl Csr {
 }
 
 impl PageRank {
-    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let method =
             Self::new(matrix).damping(settings.number("damping")?).tolerance(settings.number("tolerance")?);

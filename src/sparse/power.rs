@@ -3,7 +3,6 @@
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, MatrixLayout};
-use crate::program::Settings;
 use crate::program::prelude::*;
 
 /// Finds the eigenvalue of largest magnitude and its eigenvector by power iteration: `x = A x / |A x|`.
@@ -80,7 +79,6 @@ impl PowerIteration {
         Ok(Phases { start, again: None, steps, n, lists })
     }
 
-    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let method = Self::new(matrix).tolerance(settings.number(TOLERANCE.name)?);
         Ok(Self { common: method.common.by_name(settings, variant)? })

@@ -2,8 +2,7 @@
 
 use super::matrix_layout::MatrixLayout;
 use super::{Format, Spmv, Statistics};
-use crate::element::DType;
-use crate::program::DeviceProfile;
+use crate::program::prelude::*;
 
 /// Bytes a second that products stream from memory, and those of sorted coordinates, whose segmented sums cost more.
 const STREAM: f64 = 2.7e12;

@@ -1,11 +1,6 @@
 //! Products whose alpha and beta are an operand.
 
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Setting, kernel_params,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Alpha and beta as an operand.
 pub(super) const SCALARS: Setting = Setting::array("scalars", "(2)");

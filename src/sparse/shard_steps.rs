@@ -1,13 +1,6 @@
 //! The programs of conjugate gradients on shards: what one rank does between messages.
 
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, KernelParams, Operand, Program,
-    kernel_params,
-};
-use crate::shader::Spec;
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 
 const WORKGROUP_SIZE: u32 = 256;
 /// The maximum number of partial sums, which one workgroup adds up.
@@ -153,5 +146,4 @@ pub(super) fn samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

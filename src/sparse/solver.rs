@@ -7,14 +7,7 @@ mod diagonal;
 
 use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::{Format, MatrixLayout, Spmv};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Settings,
-    Variant, kernel_params,
-};
-use crate::shader::Spec;
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 use std::fmt;
 
 /// Why a solver stopped.
@@ -108,7 +101,6 @@ impl Common {
         }
     }
 
-    /// Takes options by name.
     pub(crate) fn by_name(self, settings: &Settings, variant: &str) -> Result<Self> {
         let (iterations, check_every) =
             (settings.number(ITERATIONS.name)?, settings.number(CHECK_EVERY.name)?);
@@ -116,7 +108,6 @@ impl Common {
     }
 }
 
-/// The builders of all solvers.
 macro_rules! common_options {
     () => {
         /// Sets the maximum number of iterations; the default is 1000.
@@ -154,7 +145,6 @@ macro_rules! common_options {
 pub(crate) use common_options;
 
 kernel_params! {
-    /// Parameters of every kernel of the solvers.
     struct SolverParams {
         n: u32,
         parts: u32,
@@ -202,7 +192,6 @@ pub(crate) struct Phases {
     /// Restarts from `x`, with the preparations of `start`.
     pub(crate) again: Option<Program>,
     pub(crate) steps: Program,
-    /// Elements of a vector.
     pub(crate) n: usize,
     /// Number of operands that are lists of the matrix. State, partial sums, the caller's vectors and others follow.
     pub(crate) lists: usize,
@@ -480,7 +469,6 @@ pub(crate) fn sample_matrices() -> impl Iterator<Item = MatrixLayout> {
     formats.into_iter().map(sample)
 }
 
-/// A small matrix of this format.
 pub(crate) fn sample(format: Format) -> MatrixLayout {
     MatrixLayout { rows: 1000, cols: 1000, entries: 3000, longest: 9, format, values: DType::F32 }
 }

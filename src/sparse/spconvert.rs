@@ -17,7 +17,6 @@ pub(super) use steps::step;
 
 use super::{Described, Format, MatrixLayout, THROUGH, order_by_row};
 use crate::program::prelude::*;
-use crate::shape::index_u32;
 use steps::{Compressed, ConvertSteps};
 
 /// Converts a sparse matrix to another format: `B = A`.
@@ -71,11 +70,11 @@ use steps::{Compressed, ConvertSteps};
 /// `radix`, on every device.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): different extents, numbers of entries or value types; entries in a matrix that
+/// - [`Shape`](ErrorKind::Shape): different extents, numbers of entries or value types; entries in a matrix that
 ///   has no room for any.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, values other than f32 and f16, or
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, values other than f32 and f16, or
 ///   slices or windows of 0 rows.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list, or the sort keys, above the device's largest binding.
+/// - [`TooLarge`](ErrorKind::TooLarge): a list, or the sort keys, above the device's largest binding.
 ///
 /// # Algorithm
 /// A stable radix sort on packed indices. Pointers come from binary searches of sorted indices, or from scans of
@@ -165,12 +164,11 @@ impl Spconvert {
         self
     }
 
-    /// Returns the layout of the result.
     pub(crate) fn result(&self) -> MatrixLayout {
         self.to
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     fn check(&self) -> Result<()> {
         let Self { from, to, window, .. } = self;
@@ -245,7 +243,7 @@ fn written(operand: &Operand) -> Operand {
 }
 
 impl Op<f32> for Spconvert {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.check()?;

@@ -2,10 +2,8 @@
 
 use super::spconvert::insert_slots;
 use super::{Described, Format, MatrixLayout};
-use crate::array::{HostArray, HostData};
 use crate::primitives::clear_words;
 use crate::program::prelude::*;
-use half::f16;
 
 /// Inserts entries into a sparse matrix of coordinates, or into free slots of an ELL matrix.
 ///
@@ -50,9 +48,9 @@ use half::f16;
 /// `coo` and `ell`, for the format of that name; `auto` (the default) takes that of the matrix.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a matrix of another format, values other than f32 and f16,
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): a matrix of another format, values other than f32 and f16,
 ///   an unknown variant, or that of the other format.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, or 2^32 entries or more.
+/// - [`TooLarge`](ErrorKind::TooLarge): a list above the device's largest binding, or 2^32 entries or more.
 ///
 /// # Algorithm
 /// `shaders/sparse/spinsert_append.wgsl`; `spinsert_missing.wgsl` and `spinsert_slots.wgsl` after a stable sort by row.
@@ -78,7 +76,7 @@ impl Spinsert {
         Self { matrix, n, variant: "auto".into() }
     }
 
-    crate::program::variants!(variant);
+    variants!(variant);
 
     /// Returns the operands: the lists of the matrix, the new entries, and the number of missing slots.
     fn operands(&self) -> Result<Vec<Operand>> {
@@ -114,7 +112,7 @@ impl Spinsert {
 }
 
 impl Op<f32> for Spinsert {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { matrix, n, .. } = *self;

@@ -6,11 +6,7 @@ use super::by_name::FORMAT;
 use super::by_row::given_order;
 use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Spmv};
-use crate::array::HostArray;
-use crate::program::Decision;
 use crate::program::prelude::*;
-use crate::program::{Setting, Variant, choose};
-use crate::shape::elements;
 use lowering::SpmmLowering;
 
 /// Multiplies a sparse matrix by a dense one: `C = alpha A B + beta C`.
@@ -66,10 +62,10 @@ use lowering::SpmmLowering;
 /// `csr-vector`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
 ///   other than f32 and f16, or slices of 0 rows.
-/// - [`Shape`](crate::ErrorKind::Shape): a leading dimension below `n`.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list, B or C above the device's largest binding, or 2^32 or more rows
+/// - [`Shape`](ErrorKind::Shape): a leading dimension below `n`.
+/// - [`TooLarge`](ErrorKind::TooLarge): a list, B or C above the device's largest binding, or 2^32 or more rows
 ///   and entries together.
 ///
 /// Upload checks indices ([`SparseMatrix::layout`](super::SparseMatrix::layout)). In lists from elsewhere, kernels
@@ -192,7 +188,7 @@ impl Spmm {
 }
 
 impl Op<f32> for Spmm {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { matrix, n, .. } = *self;

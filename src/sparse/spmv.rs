@@ -11,9 +11,7 @@ use super::by_row::given_order;
 use super::matrix_layout::windows;
 use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Statistics};
-use crate::array::HostArray;
 use crate::program::prelude::*;
-use crate::program::{Bits, Decision, choose_with, deterministic};
 
 /// Multiplies a sparse matrix by a vector: `y = alpha A x + beta y`.
 ///
@@ -71,10 +69,10 @@ use crate::program::{Bits, Decision, choose_with, deterministic};
 /// [`Statistics::format`](super::Statistics::format) names the format that suits a matrix.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
 ///   other than f32 and f16, or slices of 0 rows.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant with atomics where determinism is asked for.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, or 2^32 or more rows and
+/// - [`Unsupported`](ErrorKind::Unsupported): a variant with atomics where determinism is asked for.
+/// - [`TooLarge`](ErrorKind::TooLarge): a list above the device's largest binding, or 2^32 or more rows and
 ///   entries together.
 ///
 /// Upload checks indices ([`SparseMatrix::layout`](super::SparseMatrix::layout)). In lists from elsewhere, kernels
@@ -283,7 +281,7 @@ impl Spmv {
 }
 
 impl Op<f32> for Spmv {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         if self.scalars {
@@ -395,7 +393,6 @@ impl SpmvLowering<'_> {
         self.operand(self.program.operands.len() - 1)
     }
 
-    /// Returns the workgroups for this many threads.
     fn grid(&self, threads: u64) -> Grid {
         Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }

@@ -205,5 +205,4 @@ impl<K: Eq + Hash, V> CompiledCache<K, V> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -88,7 +88,6 @@ const LOCK: &str = ".lock";
 /// Milliseconds to wait for the lock.
 const PATIENCE: u32 = 1000;
 
-/// The files of one device.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     /// The directory of all devices.
@@ -346,5 +345,4 @@ fn unpack(bytes: &[u8], key: &[u8]) -> Option<Range<usize>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 mod tests;

@@ -143,5 +143,4 @@ impl<T: Clone> Once<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

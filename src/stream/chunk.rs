@@ -1,8 +1,7 @@
 //! A chunk as the caller's functions see it.
 
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::gpu::{ReadView, Set, Slice, WriteView};
+use crate::program::prelude::*;
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read};
@@ -83,7 +82,7 @@ impl Fill<'_> {
     /// Returns the memory of an input, after the elements already put there.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an input of another pipeline.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an input of another pipeline.
     pub fn space<T: Element>(&mut self, input: Input<T>) -> Result<Space<'_, T>> {
         let i = input.0.check(self.pipeline, "input")?;
         Ok(Space {
@@ -139,7 +138,7 @@ impl<T: Element> Space<'_, T> {
     /// Appends `data`.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if it does not fit; then nothing is appended.
+    /// [`Shape`](ErrorKind::Shape) if it does not fit; then nothing is appended.
     pub fn extend(&mut self, data: &[T]) -> Result<()> {
         if data.len() > self.room() {
             return Err(err!(
@@ -224,7 +223,7 @@ impl<'a> Chunk<'a> {
     /// this chunk alone.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an input of another pipeline.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an input of another pipeline.
     pub fn input<T: Element>(&self, input: Input<T>) -> Result<Slice<'a, T>> {
         let i = input.0.check(self.pipeline, "input")?;
         let buffer = self.set.inputs[i].buffer::<T>().ok_or_else(foreign::<T>)?;
@@ -235,8 +234,8 @@ impl<'a> Chunk<'a> {
     /// requested are not downloaded. Elements that kernels leave unwritten are undefined.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) above the output's length;
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an output of another pipeline.
+    /// [`Shape`](ErrorKind::Shape) above the output's length;
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an output of another pipeline.
     pub fn output<T: Element>(&self, output: Output<T>, len: usize) -> Result<Slice<'a, T>> {
         let i = output.0.check(self.pipeline, "output")?;
         let buffer = self.set.outputs[i].buffer::<T>().ok_or_else(foreign::<T>)?;
@@ -270,7 +269,7 @@ impl Drained<'_> {
     /// requested.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an output of another pipeline.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an output of another pipeline.
     pub fn read<T: Element>(&self, output: Output<T>) -> Result<&[T]> {
         let i = output.0.check(self.pipeline, "output")?;
         let bytes = &self.views[i].bytes()[..self.lens[i] * T::DTYPE.size()];

@@ -6,15 +6,12 @@ mod scan;
 use super::merge::{SortKey, merge};
 use super::pipeline::{Cancel, Outcome, Pipeline};
 use super::source::Source;
-use crate::element::Element;
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
-use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::Gpu;
 use crate::primitives::{
     ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Select,
 };
-use crate::program::When;
-use crate::program::{DeviceProfile, Op, Program};
+use crate::program::prelude::*;
 use flow::Flow;
 
 /// Default bytes of the largest input or output of a chunk.
@@ -62,8 +59,8 @@ impl Gpu {
 /// ```
 ///
 /// # Errors of its methods
-/// Those of the op; [`Cancelled`](crate::ErrorKind::Cancelled); those of the source or the sink, with the chunk's
-/// number; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a chunk of 0 elements or 0 chunks in flight;
+/// Those of the op; [`Cancelled`](ErrorKind::Cancelled); those of the source or the sink, with the chunk's
+/// number; [`InvalidArgument`](ErrorKind::InvalidArgument) for a chunk of 0 elements or 0 chunks in flight;
 /// out of device memory; device lost.
 #[derive(Debug, Clone)]
 pub struct Streamed {
@@ -175,7 +172,7 @@ impl Streamed {
     /// Applies `function` to every pair of elements: [`Zip`].
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
+    /// See [`Streamed`]; [`Shape`](ErrorKind::Shape) if one source ends before the other.
     pub fn zip<T: Element>(&self, x: impl Source<T>, y: impl Source<T>, function: ZipFn) -> Result<Vec<T>> {
         let mut all = with_room(Zip::NAME, x.left().unwrap_or(0))?;
         self.zip_to(x, y, function, |chunk| append(Zip::NAME, &mut all, chunk))?;
@@ -208,7 +205,7 @@ impl Streamed {
     /// Sums of integers wrap, and f16 is rounded after each chunk. For positions use [`arg_min`](Self::arg_min).
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose
+    /// See [`Streamed`]; [`Unsupported`](ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose
     /// positions do not combine.
     pub fn reduce<T, U, O>(&self, input: impl Source<T>, op: O) -> Result<U>
     where
@@ -258,7 +255,7 @@ impl Streamed {
     /// Finds the first position of the smallest element; of the first NaN if there is one.
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) for no elements.
+    /// See [`Streamed`]; [`Shape`](ErrorKind::Shape) for no elements.
     pub fn arg_min<T>(&self, input: impl Source<T>) -> Result<u64>
     where
         T: Element + Into<f64>,
@@ -366,7 +363,7 @@ impl Streamed {
     /// Selects the elements with a nonzero flag, in order: [`Select`].
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
+    /// See [`Streamed`]; [`Shape`](ErrorKind::Shape) if one source ends before the other.
     pub fn select<T: Element>(&self, input: impl Source<T>, flags: impl Source<u32>) -> Result<Vec<T>>
     where
         Select: Op<T>,
@@ -402,7 +399,7 @@ impl Streamed {
     /// As [`sort`](Self::sort), with a value for each key. Equal keys keep their order.
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
+    /// See [`Streamed`]; [`Shape`](ErrorKind::Shape) if one source ends before the other.
     pub fn sort_pairs<T: SortKey>(
         &self,
         keys: impl Source<T>,

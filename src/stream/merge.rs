@@ -1,9 +1,8 @@
 //! Merges sorted runs on the host, in parallel.
 
 use super::pipeline::Cancel;
-use crate::element::Element;
-use crate::error::{Result, err, filled, make_room, with_room};
 use crate::primitives::RadixSort;
+use crate::program::prelude::*;
 use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
@@ -189,5 +188,4 @@ fn tournament<T: SortKey>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

@@ -5,9 +5,8 @@ mod run;
 
 use super::chunk::{Chunk, Drained, Fill, Input, OperandPlace, Output, Room};
 use super::timeline::{Builder, Timeline};
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Gpu, Port, Recorder, Set};
+use crate::program::prelude::*;
 use run::{Failure, PipelineRun};
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
@@ -39,7 +38,7 @@ impl Cancel {
     }
 
     /// Stops all streams that watch the token: they take no further chunk, wait for submitted work, and return
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
+    /// [`ErrorKind::Cancelled`](ErrorKind::Cancelled).
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -67,7 +66,7 @@ struct Declared {
 /// # Errors of the three functions
 /// Any error stops the stream: no further chunk is filled, recorded or drained, submitted work is waited for, and the
 /// error of [`run`](Self::run) names the chunk and the stage. An [`Error`](crate::Error) keeps its kind, an
-/// [`io::Error`](std::io::Error) gives [`Io`](crate::ErrorKind::Io), others [`Callback`](crate::ErrorKind::Callback).
+/// [`io::Error`](std::io::Error) gives [`Io`](ErrorKind::Io), others [`Callback`](ErrorKind::Callback).
 /// A panic stops the stream in the same way and goes on afterwards.
 ///
 /// # Example
@@ -173,9 +172,9 @@ impl Pipeline {
     /// carry values from chunk to chunk.
     ///
     /// # Errors
-    /// Those of the functions: see [`Pipeline`]. [`Cancelled`](crate::ErrorKind::Cancelled);
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for no chunk in flight, and
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for more than 1024; those of [`Gpu::alloc`] before the first
+    /// Those of the functions: see [`Pipeline`]. [`Cancelled`](ErrorKind::Cancelled);
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for no chunk in flight, and
+    /// [`TooLarge`](ErrorKind::TooLarge) for more than 1024; those of [`Gpu::alloc`] before the first
     /// chunk, for all memory; device lost. The `Gpu` and the pipeline stay usable unless the device is lost.
     pub fn run(
         &mut self,

@@ -2,8 +2,7 @@
 
 use super::chunk::Space;
 use super::pipeline::{Cancel, Outcome};
-use crate::element::Element;
-use crate::error::err;
+use crate::program::prelude::*;
 use std::fmt;
 use std::io::Read;
 
@@ -54,7 +53,6 @@ impl<S> Feed<S> {
         Self { source, op, announced, given: 0, ended: false, cancel: cancel.clone() }
     }
 
-    /// Returns the elements that the source announced.
     pub(super) fn announced(&self) -> Option<usize> {
         self.announced
     }

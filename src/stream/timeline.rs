@@ -107,7 +107,6 @@ pub(super) struct DeviceTimes {
     pub(super) stamps: Option<[f64; 4]>,
 }
 
-/// Collects a timeline.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     pub(super) events: Vec<Event>,

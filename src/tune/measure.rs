@@ -1,10 +1,9 @@
 //! Tuning as programs call it: options, reports, entry points.
 
 use super::search::Search;
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{self, Denied, Op};
+use crate::program;
+use crate::program::prelude::*;
 use std::fmt;
 use std::time::Duration;
 
@@ -141,8 +140,8 @@ pub(super) enum Goal {
 /// The device should be idle otherwise.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the descriptor names a variant.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported) for ops whose operands cannot be made up, such as sparse
+/// - [`InvalidArgument`](ErrorKind::InvalidArgument) if the descriptor names a variant.
+/// - [`Unsupported`](ErrorKind::Unsupported) for ops whose operands cannot be made up, such as sparse
 ///   matrices: see [`tune_with`].
 /// - Those of planning and running the default.
 pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) -> Result<TuningReport> {
@@ -168,7 +167,7 @@ pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) ->
 /// ```
 ///
 /// # Errors
-/// As [`tune`]; [`Shape`](crate::ErrorKind::Shape) and [`Buffer`](crate::ErrorKind::Buffer) for operands that do not
+/// As [`tune`]; [`Shape`](ErrorKind::Shape) and [`Buffer`](ErrorKind::Buffer) for operands that do not
 /// match the op or cannot be read.
 pub fn tune_with<T: Element, D: Op<T>>(
     gpu: &Gpu,

@@ -54,10 +54,9 @@ pub(crate) use class::lower_on;
 #[cfg(feature = "tune")]
 pub use measure::{Candidate, Outcome, Stopped, TuningOptions, TuningReport, tune, tune_with, verify};
 
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::program::{self, Op, OpCall, Program};
+use crate::program;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Lowers an op as [`plan`](crate::Plannable::plan) does: by the op's policy or as tuned, without variants denied

@@ -2,11 +2,8 @@
 
 use super::check::largest;
 use super::class::operation;
-use crate::element::DType;
-use crate::error::{Result, err, filled, with_room};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder};
-use crate::program::{Access, Domain, Operand, Operation, Program};
-use half::f16;
+use crate::program::prelude::*;
 
 /// Whether a program's operands can be made up and the results of its variants compared.
 pub(super) fn can_make(program: &Program) -> bool {
@@ -20,7 +17,6 @@ pub(super) fn can_make(program: &Program) -> bool {
 /// Bits that no result has by chance: NaN as a float, and a large integer.
 const UNWRITTEN: u32 = 0x7fc1_7fc1;
 
-/// One operand.
 struct One<'a> {
     operand: Operand,
     memory: OperandMemory<'a>,
@@ -44,7 +40,6 @@ pub(super) struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    /// Makes up operands for a program.
     pub(super) fn make(gpu: &'a Gpu, program: &Program) -> Result<Self> {
         if !can_make(program) {
             return Err(err!(
@@ -201,5 +196,4 @@ fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Result<Ve
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests;

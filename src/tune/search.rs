@@ -4,9 +4,8 @@ use super::check::difference;
 use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed, operation};
 use super::measure::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
 use super::operands::Operands;
-use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Executable, Gpu, RawSlice, Winner};
-use crate::program::{Choice, Denied, DeviceProfile, Program, Variant};
+use crate::program::prelude::*;
 use crate::shader::Target;
 use std::time::Instant;
 
@@ -366,7 +365,6 @@ impl Search<'_> {
     }
 }
 
-/// The kernels and dispatches of a program.
 type SeenWork = (Vec<crate::program::Kernel>, Vec<crate::program::Dispatch>);
 
 fn work(program: &Program) -> SeenWork {

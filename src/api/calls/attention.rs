@@ -1,10 +1,8 @@
 //! Attention, and appending to a key-value cache.
 
 use crate::attention::{Attention, AttentionBackward, KvAppend};
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Computes `softmax(scale Q K^T) V` of each head into a new buffer: see [`Attention`]. Options with an operand of
@@ -21,10 +19,6 @@ impl Gpu {
     /// assert!(output.read()?.iter().all(|x| (x - 2.0).abs() < 1e-5));
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Attention`] and
-    /// [`Gpu::alloc`].
     pub fn attention<'a, T: Element, K: Element>(
         &self,
         attention: &Attention,
@@ -53,10 +47,6 @@ impl Gpu {
     /// assert_eq!((dq.read()?, dk.read()?, dv.read()?), (vec![0.0; 8], vec![0.0; 8], vec![4.0; 8]));
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`AttentionBackward`] and
-    /// [`Gpu::alloc`].
     pub fn attention_backward<'a, T: Element>(
         &self,
         attention: &AttentionBackward,
@@ -92,10 +82,6 @@ impl Gpu {
     /// assert_eq!(v.read()?, [[0.0; 8], [2.0; 8]].concat());
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two share a buffer; those of [`KvAppend`].
     pub fn kv_append<'a, T: Element, K: Element>(
         &self,
         append: &KvAppend,

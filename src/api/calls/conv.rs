@@ -3,10 +3,8 @@
 use crate::conv::{
     Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Filter1d, Filter2d, Filter3d,
 };
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Filters `input`, elements of `f32` or `f16`, with a filter of odd length, zeros outside, into a new buffer:
@@ -19,9 +17,6 @@ impl Gpu {
     /// assert_eq!(gpu.filter1d(&x, &[1.0; 3])?.read()?, [3.0, 6.0, 5.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Filter1d`] and [`Gpu::alloc`].
     pub fn filter1d<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -43,9 +38,6 @@ impl Gpu {
     /// assert_eq!(sums.read()?, [3.0, 6.0, 5.0, 9.0, 15.0, 11.0, 15.0, 24.0, 17.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Filter2d`] and [`Gpu::alloc`].
     pub fn filter2d<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -67,9 +59,6 @@ impl Gpu {
     /// assert_eq!(sums.read()?, [3.0, 6.0, 5.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Filter3d`] and [`Gpu::alloc`].
     pub fn filter3d<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -95,9 +84,6 @@ impl Gpu {
     /// assert_eq!(output.read()?, [12.0, 16.0, 24.0, 28.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has the wrong length; those of [`Conv2d`] and [`Gpu::alloc`].
     pub fn conv<'a, T: Element>(
         &self,
         conv: &Conv2d,
@@ -125,10 +111,6 @@ impl Gpu {
     /// assert_eq!(output.read()?, [1.0, 10.0, 2.0, 20.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has the wrong length; those of [`ConvTranspose2d`] and
-    /// [`Gpu::alloc`].
     pub fn conv_transpose<'a, T: Element>(
         &self,
         conv: &ConvTranspose2d,
@@ -155,10 +137,6 @@ impl Gpu {
     /// assert_eq!(gpu.conv_backward_data(&layer, &dy, &w)?.read()?, [2.0, 23.0, 30.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `dy` or `w` has the wrong length; those of [`Conv2dBackwardData`] and
-    /// [`Gpu::alloc`].
     pub fn conv_backward_data<'a, T: Element>(
         &self,
         layer: &Conv2d,
@@ -185,10 +163,6 @@ impl Gpu {
     /// assert_eq!(gpu.conv_backward_weights(&layer, &x, &dy)?.read()?, [21.0, 32.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Conv2dBackwardWeights`] and
-    /// [`Gpu::alloc`].
     pub fn conv_backward_weights<'a, T: Element>(
         &self,
         layer: &Conv2d,

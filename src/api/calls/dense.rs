@@ -1,10 +1,8 @@
 //! Products of dense matrices, triangular systems, and transposes.
 
 use crate::dense::{Gemm, GemmBatched, GemmGrouped, Gemv, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm};
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Multiplies `a`, m x k, by `b`, k x n, both row-major, of `f32` or `f16`, into a new buffer: [`Gemm`].
@@ -18,9 +16,6 @@ impl Gpu {
     /// assert_eq!(c.read()?, [1.0, 2.0, 17.0, 3.0, 4.0, 39.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`Gemm`] and [`Gpu::alloc`].
     pub fn gemm<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -48,10 +43,6 @@ impl Gpu {
     /// assert_eq!(gpu.gemm_batched(&a, &b, 2, 1, 1, 2)?.read()?, [12.0, 2.5]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmBatched`] and
-    /// [`Gpu::alloc`].
     pub fn gemm_batched<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -78,10 +69,6 @@ impl Gpu {
     /// assert_eq!(gpu.gemm_grouped(&[[1, 1, 2], [1, 1, 1]], &a, &b)?.read()?, [14.0, 18.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmGrouped`] and
-    /// [`Gpu::alloc`].
     pub fn gemm_grouped<'a>(
         &self,
         shapes: &[[usize; 3]],
@@ -102,9 +89,6 @@ impl Gpu {
     /// assert_eq!(gpu.gemv(&a, &x, 2, 3)?.read()?, [321.0, 654.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `x` has the wrong length; those of [`Gemv`] and [`Gpu::alloc`].
     pub fn gemv<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -128,9 +112,6 @@ impl Gpu {
     /// assert_eq!(gpu.transpose(&x, 2, 3)?.read()?, [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Transpose`] and [`Gpu::alloc`].
     pub fn transpose<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -152,9 +133,6 @@ impl Gpu {
     /// assert_eq!(b.read()?, [2.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Trsm`].
     pub fn trsm<'a>(
         &self,
         trsm: &Trsm,
@@ -176,9 +154,6 @@ impl Gpu {
     /// assert_eq!(gpu.trmm(&Trmm::new(2, 1), &a, &b)?.read()?, [4.0, 10.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Trmm`] and [`Gpu::alloc`].
     pub fn trmm<'a>(
         &self,
         trmm: &Trmm,
@@ -201,9 +176,6 @@ impl Gpu {
     /// assert_eq!(c.read()?, [1.0, 0.0, 2.0, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Syrk`].
     pub fn syrk<'a>(
         &self,
         syrk: &Syrk,
@@ -227,9 +199,6 @@ impl Gpu {
     /// assert_eq!(c.read()?, [6.0, 0.0, 10.0, 16.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Syr2k`].
     pub fn syr2k<'a>(
         &self,
         syr2k: &Syr2k,
@@ -254,9 +223,6 @@ impl Gpu {
     /// assert_eq!(c.read()?, [6.0, 10.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Symm`].
     pub fn symm<'a>(
         &self,
         symm: &Symm,

@@ -1,10 +1,8 @@
 //! Element-wise functions.
 
-use crate::element::Element;
 use crate::elementwise::{Axpy, Broadcast, Map, MapFn, Transform, Zip, ZipFn};
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Applies `function` to every element of `x`, into a new buffer: [`Map`].
@@ -20,9 +18,6 @@ impl Gpu {
     /// assert_eq!(gpu.map(&x, f)?.read()?, [-1.0, 1.0, 9.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Map`] and [`Gpu::alloc`].
     pub fn map<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, function: MapFn) -> Result<Buffer<T>> {
         let x = x.into();
         self.call::<T, _>(&Map::new(function, x.len()), &[("x", x.untyped())])?.output("y")
@@ -39,9 +34,6 @@ impl Gpu {
     /// assert_eq!(gpu.zip(&x, &y, ZipFn::Add)?.read()?, [11, 22, 33]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Zip`] and [`Gpu::alloc`].
     pub fn zip<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -63,10 +55,6 @@ impl Gpu {
     /// assert_eq!(y.read()?, [2.5, 4.5, 6.5]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both share a buffer; those of [`Axpy`].
     pub fn axpy<'a, T: Element>(
         &self,
         alpha: f64,
@@ -95,8 +83,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if a length does not fit the output; those of [`Transform`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if a length does not fit the output.
     pub fn transform<T: Element>(&self, mut op: Transform, inputs: &[RawSlice<'_>]) -> Result<Buffer<T>>
     where
         Transform: Op<T>,

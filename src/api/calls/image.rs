@@ -1,9 +1,8 @@
 //! Image filters.
 
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Median, Sobel};
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Converts an image of 3 or 4 channels, of `u8` or `f32`, to its brightness, in a new buffer: [`Grey`].
@@ -15,9 +14,6 @@ impl Gpu {
     /// assert_eq!(gpu.grey(&rgb, [1, 2, 3])?.read()?, [0, 90]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has the wrong length; those of [`Grey`] and [`Gpu::alloc`].
     pub fn grey<'a, T: Element>(
         &self,
         rgb: impl Into<Slice<'a, T>>,
@@ -37,9 +33,6 @@ impl Gpu {
     /// assert_eq!(gpu.blur(&grey, [1, 3], 1)?.read()?, [45, 40, 60]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Blur`] and [`Gpu::alloc`].
     pub fn blur<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -60,9 +53,6 @@ impl Gpu {
     /// assert!(y[0] > 0.0 && y[0] < y[1] && y[1] < 1.0);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Gaussian`] and [`Gpu::alloc`].
     pub fn gaussian<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -83,9 +73,6 @@ impl Gpu {
     /// assert_eq!(gpu.median(&x, [1, 5], 3)?.read()?, [7, 7, 7, 8, 8]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Median`] and [`Gpu::alloc`].
     pub fn median<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -104,9 +91,6 @@ impl Gpu {
     /// assert_eq!(gpu.sobel(&flat, [5, 5])?.read()?[12], 0.0); // the centre
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Sobel`] and [`Gpu::alloc`].
     pub fn sobel<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -124,9 +108,6 @@ impl Gpu {
     /// assert_eq!(gpu.equalize(&x, [2, 2])?.read()?, [0, 85, 255, 255]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Equalize`] and [`Gpu::alloc`].
     pub fn equalize<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,

@@ -24,10 +24,8 @@ mod training;
 #[cfg(feature = "primitives")]
 mod vectors;
 
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Slice};
-use crate::program::{Access, Op, Operand, Program};
+use crate::program::prelude::*;
 
 /// An operand and its name in the program.
 type Given<'a> = (&'static str, RawSlice<'a>);
@@ -103,7 +101,6 @@ fn not_taken(op: &str, name: &str) -> crate::Error {
 }
 
 impl OneLineCall<'_> {
-    /// Allocates an output.
     fn alloc<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
         let Program { op, operands, .. } = self.executable.program();
         let Some(operand) = operands.iter().find(|operand| operand.name == name) else {
@@ -115,7 +112,6 @@ impl OneLineCall<'_> {
         self.executable.gpu().alloc(operand.len)
     }
 
-    /// Runs the op.
     fn run(&self, outputs: &[Given<'_>]) -> Result<()> {
         let program = self.executable.program();
         let operands = program.operands.iter().map(|operand| {
@@ -128,7 +124,6 @@ impl OneLineCall<'_> {
         rec.submit()
     }
 
-    /// Runs the op and returns its one output.
     fn output<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
         let made = self.alloc(name)?;
         self.run(&[(name, Slice::from(&made).untyped())])?;
@@ -143,7 +138,6 @@ impl OneLineCall<'_> {
         Ok(made)
     }
 
-    /// Runs the op and returns its three outputs.
     fn three_outputs<U: Element, V: Element, W: Element>(
         &self,
         names: [&'static str; 3],

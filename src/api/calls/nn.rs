@@ -1,13 +1,11 @@
 //! Layers of neural networks.
 
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
     BatchNorm, BinaryCrossEntropy, CrossEntropy, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope,
     Softmax, SquaredError,
 };
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Computes `exp(x[i]) / sum over j of exp(x[j])` of each row of `width` elements of `x`, of `f32` or `f16`, into
@@ -22,8 +20,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Softmax`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
     where
         Softmax: Op<T>,
@@ -44,8 +41,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`LogSoftmax`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn log_softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
     where
         LogSoftmax: Op<T>,
@@ -67,8 +63,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
-    /// `gamma` and `beta`; those of [`LayerNorm`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of `gamma`
+    /// and `beta`.
     pub fn layer_norm<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -98,8 +94,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
-    /// `gamma`; those of [`RmsNorm`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
+    /// `gamma`.
     pub fn rms_norm<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -128,10 +124,6 @@ impl Gpu {
     /// assert!((y[0] - 0.5).abs() < 1e-4 && (y[1] - 10.5).abs() < 1e-4);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`BatchNorm`] and
-    /// [`Gpu::alloc`].
     pub fn batch_norm<'a>(
         &self,
         norm: &BatchNorm,
@@ -163,9 +155,6 @@ impl Gpu {
     /// assert_eq!(gpu.pool(&Pool2d::new(PoolKind::Max, [1, 1, 2, 2], [2, 2]), &x)?.read()?, [4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` has the wrong length; those of [`Pool2d`] and [`Gpu::alloc`].
     pub fn pool<'a, T: Element>(&self, pool: &Pool2d, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Pool2d: Op<T>,
@@ -186,10 +175,6 @@ impl Gpu {
     /// assert_eq!(means.read()?, [2.0, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `lengths` has the wrong length; those of [`MeanPool`] and
-    /// [`Gpu::alloc`].
     pub fn mean_pool<'a, T: Element>(
         &self,
         pool: &MeanPool,
@@ -215,9 +200,6 @@ impl Gpu {
     /// assert_eq!(gpu.rope(&Rope::new([1, 1, 1, 2]), &x, &cos, &sin)?.read()?, [-4.0, 3.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Rope`] and [`Gpu::alloc`].
     pub fn rope<'a, T: Element>(
         &self,
         rope: &Rope,
@@ -246,8 +228,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `logits`, or `labels` does not
-    /// have one element per row; those of [`CrossEntropy`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `logits`, or `labels` does not have
+    /// one element per row.
     pub fn cross_entropy<'a>(
         &self,
         logits: impl Into<Slice<'a, f32>>,
@@ -268,9 +250,6 @@ impl Gpu {
     /// assert_eq!(gpu.squared_error(&x, &target)?.read()?, [8.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SquaredError`] and [`Gpu::alloc`].
     pub fn squared_error<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -291,9 +270,6 @@ impl Gpu {
     /// assert!((gpu.binary_cross_entropy(&x, &target)?.read()?[0] - 2f32.ln()).abs() < 1e-5);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`BinaryCrossEntropy`] and [`Gpu::alloc`].
     pub fn binary_cross_entropy<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,

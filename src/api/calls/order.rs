@@ -1,14 +1,12 @@
 //! Orders, selections by row and rank, segments between offsets, points by bins.
 
 use super::primitives::elements_of;
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Argsort, Histogram2d, NthElement, ReduceOffsets, Reducer, ScanOffsets, SegmentedSort, Shuffle, TopKRows,
     WeightedHistogram,
 };
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Finds the positions of `keys` in ascending order, stably, in a new buffer: [`Argsort`].
@@ -19,9 +17,6 @@ impl Gpu {
     /// assert_eq!(gpu.argsort(&gpu.upload(&[3i32, -1, 3, 0])?)?.read()?, [1, 3, 0, 2]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Argsort`] and [`Gpu::alloc`].
     pub fn argsort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
     where
         Argsort: Op<T>,
@@ -41,7 +36,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`SegmentedSort`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn segmented_sort<'a, T: Element>(
         &self,
         keys: impl Into<Slice<'a, T>>,
@@ -64,9 +59,6 @@ impl Gpu {
     /// assert_eq!(gpu.nth_element(&gpu.upload(&[3u32, 9, 1, 7, 5])?, 2)?.read()?, [5]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`NthElement`] and [`Gpu::alloc`].
     pub fn nth_element<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -90,9 +82,6 @@ impl Gpu {
     /// assert_eq!(found, [1, 2, 3]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Shuffle`] and [`Gpu::alloc`].
     pub fn shuffle<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, seed: u64) -> Result<Buffer<T>>
     where
         Shuffle: Op<T>,
@@ -115,7 +104,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ReduceOffsets`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn reduce_offsets<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -142,7 +131,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ScanOffsets`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn scan_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -166,9 +155,6 @@ impl Gpu {
     /// assert_eq!(gpu.weighted_histogram(&x, &weights, 2, 0.0, 1.0)?.read()?, [5.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`WeightedHistogram`] and [`Gpu::alloc`].
     pub fn weighted_histogram<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, f32>>,
@@ -192,9 +178,6 @@ impl Gpu {
     /// assert_eq!(gpu.histogram_2d(&x, &y, [2, 2], [0.0, 0.0], [1.0, 1.0])?.read()?, [1, 1, 0, 1]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Histogram2d`] and [`Gpu::alloc`].
     pub fn histogram_2d<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -222,8 +205,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `n` does not divide the length of `input`; those of [`TopKRows`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `n` does not divide the length of `input`.
     pub fn top_k_rows<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,

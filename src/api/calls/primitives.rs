@@ -1,13 +1,11 @@
 //! Reductions, scans, sorts and selections.
 
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
     ScanByKey, SegmentedReduce, SegmentedScan, Select, TopK, Unique, UniqueByKey,
 };
-use crate::program::Op;
+use crate::program::prelude::*;
 
 /// Elements of an operator among `len` numbers. A rest fails when the operands are compared with the program's.
 pub(super) fn elements_of<T: Element, O: Reducer<T>>(op: &O, len: usize) -> Result<usize> {
@@ -26,9 +24,6 @@ impl Gpu {
     /// assert_eq!(gpu.reduce(&x, Max)?.read()?, [4]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Reduce`] and [`Gpu::alloc`].
     pub fn reduce<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -50,8 +45,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `rows` does not divide the length; those of [`Reduce`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `rows` does not divide the length.
     pub fn reduce_rows<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -86,9 +80,6 @@ impl Gpu {
     /// assert_eq!(gpu.exclusive_scan(&x, Sum)?.read()?, [0, 3, 4, 8, 9]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Scan`] and [`Gpu::alloc`].
     pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -101,9 +92,6 @@ impl Gpu {
 
     /// Computes all prefixes of `input`, each without its last element, into a new buffer: [`Scan`]. The first is the
     /// identity. For an example see [`inclusive_scan`](Self::inclusive_scan).
-    ///
-    /// # Errors
-    /// Those of [`Scan`] and [`Gpu::alloc`].
     pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -135,9 +123,6 @@ impl Gpu {
     /// assert_eq!(gpu.exclusive_segmented_scan(&x, &heads, Sum)?.read()?, [0, 3, 0, 4, 5]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and [`Gpu::alloc`].
     pub fn inclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -152,9 +137,6 @@ impl Gpu {
     /// Computes all prefixes of each segment of `input`, each without its last element, into a new buffer:
     /// [`SegmentedScan`]. A nonzero element of `heads` starts a segment, whose first prefix is the identity. For an
     /// example see [`inclusive_segmented_scan`](Self::inclusive_segmented_scan).
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and [`Gpu::alloc`].
     pub fn exclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -186,9 +168,6 @@ impl Gpu {
     /// assert_eq!(gpu.inclusive_scan_by_key(&keys, &x, Sum)?.read()?, [1.0, 3.0, 3.0, 7.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ScanByKey`] and [`Gpu::alloc`].
     pub fn inclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         keys: impl Into<Slice<'a, u32>>,
@@ -201,9 +180,6 @@ impl Gpu {
 
     /// As [`inclusive_scan_by_key`](Self::inclusive_scan_by_key), each prefix without its last element; the first of a
     /// run is the identity.
-    ///
-    /// # Errors
-    /// As there.
     pub fn exclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         keys: impl Into<Slice<'a, u32>>,
@@ -232,9 +208,6 @@ impl Gpu {
     /// assert_eq!(gpu.histogram(&x, 2, 0.0, 1.0)?.read()?, [1, 3]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Histogram`] and [`Gpu::alloc`].
     pub fn histogram<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -255,9 +228,6 @@ impl Gpu {
     /// assert_eq!(gpu.histogram_edges(&x, &[0.0, 1.0, 10.0])?.read()?, [1, 2]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Histogram`] and [`Gpu::alloc`].
     pub fn histogram_edges<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -280,9 +250,6 @@ impl Gpu {
     /// assert_eq!(gpu.sort(&keys)?.read()?, [-1.0, 0.5, 3.0, f32::INFINITY]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`RadixSort`] and [`Gpu::alloc`].
     pub fn sort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<T>> {
         let keys = keys.into();
         self.call::<T, _>(&RadixSort::new(keys.len()), &[("keys", keys.untyped())])?.output("keys_out")
@@ -299,9 +266,6 @@ impl Gpu {
     /// assert_eq!(values.read()?, [1, 3, 2, 0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`RadixSort`] and [`Gpu::alloc`].
     pub fn sort_pairs<'a, T: Element>(
         &self,
         keys: impl Into<Slice<'a, T>>,
@@ -324,9 +288,6 @@ impl Gpu {
     /// assert_eq!(indices.read()?, [2, 4, 0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`TopK`] and [`Gpu::alloc`].
     pub fn top_k<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -352,9 +313,6 @@ impl Gpu {
     /// assert_eq!(sums.slice(..runs)?.read()?, [3.5, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ReduceByKey`] and [`Gpu::alloc`].
     pub fn reduce_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         keys: impl Into<Slice<'a, u32>>,
@@ -381,9 +339,6 @@ impl Gpu {
     /// assert_eq!(sums.slice(..count.read()?[0] as usize)?.read()?, [4, 4]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedReduce`] and [`Gpu::alloc`].
     pub fn segmented_reduce<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         values: impl Into<Slice<'a, T>>,
@@ -408,9 +363,6 @@ impl Gpu {
     /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [5.0, 7.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Select`] and [`Gpu::alloc`].
     pub fn select<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -438,9 +390,6 @@ impl Gpu {
     /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [3, 4]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Select`] and [`Gpu::alloc`].
     pub fn select_if<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -465,9 +414,6 @@ impl Gpu {
     /// assert_eq!((parted.read()?, count.read()?), (vec![5.0, 7.0, 6.0], vec![2]));
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Partition`] and [`Gpu::alloc`].
     pub fn partition<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -495,9 +441,6 @@ impl Gpu {
     /// assert_eq!((parted.read()?, count.read()?), (vec![3, 4, -1], vec![2]));
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Partition`] and [`Gpu::alloc`].
     pub fn partition_if<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -521,9 +464,6 @@ impl Gpu {
     /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [7, 3, 7]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Unique`] and [`Gpu::alloc`].
     pub fn unique<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Unique: Op<T>,
@@ -535,9 +475,6 @@ impl Gpu {
 
     /// Keeps the first of each run of equal `keys`, and its value. Returns keys, values and their number in new
     /// buffers: [`UniqueByKey`]. Elements of the first two beyond that number are not written.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`UniqueByKey`] and [`Gpu::alloc`].
     pub fn unique_by_key<'a, T: Element, V: Element>(
         &self,
         keys: impl Into<Slice<'a, T>>,
@@ -564,9 +501,6 @@ impl Gpu {
     /// assert_eq!(counts.slice(..runs)?.read()?, [2, 1, 1]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`RunLength`] and [`Gpu::alloc`].
     pub fn run_length<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,

@@ -1,9 +1,7 @@
 //! Conversions to numbers of fewer bits, and products of them.
 
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 use crate::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize};
 
 impl Gpu {
@@ -22,8 +20,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `U` is not the other of the two types; those of [`Cast`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `U` is not the other of the two types.
     pub fn cast<'a, T: Element, U: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<U>>
     where
         Cast: Op<T>,
@@ -46,8 +43,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Quantize`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn quantize<'a, T: Element, Q: Code>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -65,8 +61,8 @@ impl Gpu {
     /// example.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or `scale` does not have one
-    /// element per row; those of [`Dequantize`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or `scale` does not have one
+    /// element per row.
     pub fn dequantize<'a, Q: Code, T: Element>(
         &self,
         x: impl Into<Slice<'a, Q>>,
@@ -90,10 +86,6 @@ impl Gpu {
     /// assert_eq!(gpu.gemm_int8(&a, &b, 1, 1, 2)?.read()?, [86]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmInt8`] and
-    /// [`Gpu::alloc`].
     pub fn gemm_int8<'a>(
         &self,
         a: impl Into<Slice<'a, i8>>,

@@ -1,9 +1,8 @@
 //! Products with sparse matrices.
 
 use crate::api::DeviceMatrix;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
-use crate::program::Op;
+use crate::program::prelude::*;
 use crate::sparse::{Spmm, Spmv};
 
 impl Gpu {
@@ -23,8 +22,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) unless `x` has an element for each column of A; those of [`Spmv`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) unless `x` has an element for each column of A.
     pub fn spmv<'a>(&self, a: &DeviceMatrix, x: impl Into<Slice<'a, f32>>) -> Result<Buffer<f32>> {
         self.sparse_product(&Spmv::new(a.layout()), a, ("x", x.into().untyped()), "y")
     }
@@ -45,8 +43,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) unless `b` has `n` elements for each column of A; those of [`Spmm`] and
-    /// [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) unless `b` has `n` elements for each column of A.
     pub fn spmm<'a>(&self, a: &DeviceMatrix, b: impl Into<Slice<'a, f32>>, n: usize) -> Result<Buffer<f32>> {
         self.sparse_product(&Spmm::new(a.layout(), n), a, ("b", b.into().untyped()), "c")
     }

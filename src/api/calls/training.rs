@@ -1,14 +1,12 @@
 //! Gradients of layers, and training steps.
 
 use crate::dense::Activation;
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
     ActivationBackward, Adam, BiasBackward, LayerNormBackward, LogSoftmaxBackward, Pool2dBackward,
     Pool2dBackwardWeights, RmsNormBackward, Sgd, SoftmaxBackward,
 };
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Computes the gradient with respect to the input of [`softmax`](Gpu::softmax), from its result `y` and the
@@ -23,8 +21,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another length;
-    /// those of [`SoftmaxBackward`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `y`.
     pub fn softmax_backward<'a>(
         &self,
         y: impl Into<Slice<'a, f32>>,
@@ -48,8 +45,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another length;
-    /// those of [`LogSoftmaxBackward`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `y`.
     pub fn log_softmax_backward<'a>(
         &self,
         y: impl Into<Slice<'a, f32>>,
@@ -75,8 +71,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong
-    /// length; those of [`LayerNormBackward`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn layer_norm_backward<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -104,8 +99,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong
-    /// length; those of [`RmsNormBackward`] and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn rms_norm_backward<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -131,9 +125,6 @@ impl Gpu {
     /// assert_eq!(gpu.activation_backward(Activation::Relu, &y, &dy)?.read()?, [0.0, 7.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ActivationBackward`] and [`Gpu::alloc`].
     pub fn activation_backward<'a, T: Element>(
         &self,
         activation: Activation,
@@ -160,9 +151,6 @@ impl Gpu {
     /// assert_eq!(gpu.bias_backward(&BiasBackward::new([1, 2, 2]), &dy)?.read()?, [3.0, 30.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `dy` has the wrong length; those of [`BiasBackward`] and [`Gpu::alloc`].
     pub fn bias_backward<'a>(
         &self,
         bias: &BiasBackward,
@@ -184,10 +172,6 @@ impl Gpu {
     /// assert_eq!(gpu.pool_backward(&pool, &x, &dy)?.read()?, [0.0, 7.0, 0.0, 0.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Pool2dBackward`] and
-    /// [`Gpu::alloc`].
     pub fn pool_backward<'a, T: Element>(
         &self,
         pool: &Pool2dBackward,
@@ -214,10 +198,6 @@ impl Gpu {
     /// assert_eq!(gpu.pool_backward_weights(&pool, &x, &dy)?.read()?, [2.0, 8.0, 6.0, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Pool2dBackwardWeights`] and
-    /// [`Gpu::alloc`].
     pub fn pool_backward_weights<'a, T: Element>(
         &self,
         pool: &Pool2dBackwardWeights,
@@ -243,10 +223,6 @@ impl Gpu {
     /// assert_eq!(parameters.read()?, [0.0, 0.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both share a buffer; those of [`Sgd`].
     pub fn sgd<'a>(
         &self,
         sgd: &Sgd,
@@ -272,10 +248,6 @@ impl Gpu {
     /// assert!((parameters.read()?[0] - 0.5).abs() < 1e-4);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two share a buffer; those of [`Adam`].
     pub fn adam<'a>(
         &self,
         adam: &Adam,

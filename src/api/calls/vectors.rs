@@ -1,13 +1,11 @@
 //! Rows by index, searches, vectors of BLAS level 1, vectors moved, random numbers.
 
-use crate::element::Element;
-use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, Iamin, IsSorted, LowerBound, Merge, Nrm2,
     Random, Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
 };
-use crate::program::Op;
+use crate::program::prelude::*;
 
 impl Gpu {
     /// Gathers rows of `width` elements, `output[i, :] = table[indices[i], :]`, into a new buffer: [`Gather`].
@@ -21,8 +19,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`Gather`]
-    /// and [`Gpu::alloc`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `table`.
     pub fn gather<'a, T: Element>(
         &self,
         table: impl Into<Slice<'a, T>>,
@@ -53,8 +50,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `into`, or `x` has another length
-    /// than the rows of `indices`; those of [`Scatter`].
+    /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `into`, or `x` has another length
+    /// than the rows of `indices`.
     pub fn scatter<'a, T: Element>(
         &self,
         op: ScatterOp,
@@ -83,9 +80,6 @@ impl Gpu {
     /// assert_eq!(gpu.upper_bound(&sorted, &needles)?.read()?, [3, 3]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`LowerBound`] and [`Gpu::alloc`].
     pub fn lower_bound<'a, T: Element>(
         &self,
         sorted: impl Into<Slice<'a, T>>,
@@ -101,9 +95,6 @@ impl Gpu {
 
     /// Finds for each needle the number of elements of `sorted` that are at most the needle, in a new buffer:
     /// [`UpperBound`]. For an example see [`lower_bound`](Self::lower_bound).
-    ///
-    /// # Errors
-    /// Those of [`UpperBound`] and [`Gpu::alloc`].
     pub fn upper_bound<'a, T: Element>(
         &self,
         sorted: impl Into<Slice<'a, T>>,
@@ -126,9 +117,6 @@ impl Gpu {
     /// assert_eq!(gpu.merge(&a, &b)?.read()?, [1, 2, 5, 5, 7]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Merge`] and [`Gpu::alloc`].
     pub fn merge<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -144,9 +132,6 @@ impl Gpu {
 
     /// Checks whether an array is sorted, in ascending order: [`IsSorted`]. The result, 1 or 0, is in a new buffer of
     /// one u32.
-    ///
-    /// # Errors
-    /// Those of [`IsSorted`] and [`Gpu::alloc`].
     pub fn is_sorted<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
     where
         IsSorted: Op<T>,
@@ -166,9 +151,6 @@ impl Gpu {
     /// assert_eq!(united.slice(..count.read()?[0] as usize)?.read()?, [1, 2, 5, 7]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`SetUnion`] and [`Gpu::alloc`].
     pub fn set_union<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -185,9 +167,6 @@ impl Gpu {
     /// Keeps the elements that two sorted arrays share. Returns them and their number in new buffers:
     /// [`SetIntersection`].
     /// For an example see [`set_union`](Self::set_union).
-    ///
-    /// # Errors
-    /// Those of [`SetIntersection`] and [`Gpu::alloc`].
     pub fn set_intersection<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -204,9 +183,6 @@ impl Gpu {
     /// Keeps the elements of a sorted array `a` that `b` lacks. Returns them and their number in new
     /// buffers: [`SetDifference`].
     /// For an example see [`set_union`](Self::set_union).
-    ///
-    /// # Errors
-    /// Those of [`SetDifference`] and [`Gpu::alloc`].
     pub fn set_difference<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -231,9 +207,6 @@ impl Gpu {
     /// assert_eq!(gpu.iamax(&x)?.read()?, [1]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Dot`] and [`Gpu::alloc`].
     pub fn dot<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -249,9 +222,6 @@ impl Gpu {
 
     /// Computes the Euclidean norm of a vector, in a new buffer of one element: [`Nrm2`]. For an example see
     /// [`dot`](Self::dot).
-    ///
-    /// # Errors
-    /// Those of [`Nrm2`] and [`Gpu::alloc`].
     pub fn nrm2<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Nrm2: Op<T>,
@@ -262,9 +232,6 @@ impl Gpu {
 
     /// Sums the magnitudes of a vector, in a new buffer of one element: [`Asum`]. For an example see
     /// [`dot`](Self::dot).
-    ///
-    /// # Errors
-    /// Those of [`Asum`] and [`Gpu::alloc`].
     pub fn asum<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Asum: Op<T>,
@@ -275,9 +242,6 @@ impl Gpu {
 
     /// Finds the first position of the largest magnitude of a vector, from 0, in a new buffer of one element:
     /// [`Iamax`]. For an example see [`dot`](Self::dot).
-    ///
-    /// # Errors
-    /// Those of [`Iamax`] and [`Gpu::alloc`].
     pub fn iamax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
     where
         Iamax: Op<T>,
@@ -287,9 +251,6 @@ impl Gpu {
     }
 
     /// As [`iamax`](Self::iamax), the smallest magnitude: [`Iamin`].
-    ///
-    /// # Errors
-    /// Those of [`Iamin`] and [`Gpu::alloc`].
     pub fn iamin<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
     where
         Iamin: Op<T>,
@@ -309,9 +270,6 @@ impl Gpu {
     /// assert_eq!(gpu.rotate(&x, 1)?.read()?, [4, 2, 1]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`AdjacentDifference`] and [`Gpu::alloc`].
     pub fn adjacent_difference<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         AdjacentDifference: Op<T>,
@@ -323,9 +281,6 @@ impl Gpu {
 
     /// Reverses a vector, into a new buffer: [`Reverse`]. For an example see
     /// [`adjacent_difference`](Self::adjacent_difference).
-    ///
-    /// # Errors
-    /// Those of [`Reverse`] and [`Gpu::alloc`].
     pub fn reverse<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Reverse: Op<T>,
@@ -336,9 +291,6 @@ impl Gpu {
 
     /// Rotates a vector to the left by a number of places, into a new buffer: [`Rotate`]. For an example see
     /// [`adjacent_difference`](Self::adjacent_difference).
-    ///
-    /// # Errors
-    /// Those of [`Rotate`] and [`Gpu::alloc`].
     pub fn rotate<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, by: i64) -> Result<Buffer<T>>
     where
         Rotate: Op<T>,
@@ -358,9 +310,6 @@ impl Gpu {
     /// assert!((20..80).contains(&flips.iter().sum::<u32>()));
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Random`] and [`Gpu::alloc`].
     pub fn random<T: Element>(&self, distribution: Distribution, n: usize, seed: u64) -> Result<Buffer<T>> {
         self.call::<T, _>(&Random::new(distribution, n).seed(seed), &[])?.output("output")
     }

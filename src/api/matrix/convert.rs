@@ -1,10 +1,9 @@
 //! Conversions between formats and the choice of a format.
 
 use super::{DeviceList, DeviceMatrix, allocated};
-use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice, Waiting};
 use crate::plan::Plannable;
-use crate::program::Program;
+use crate::program::prelude::*;
 use crate::sparse::{
     Format, MEASURES, MatrixLayout, Measured, Spconvert, Statistics, Target, find_runs, measure,
     measure_longest, order_slices, point_at_rest, sum_runs,
@@ -31,7 +30,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// As [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) if the padded arrays exceed a binding or
+    /// As [`Spconvert`]; [`TooLarge`](ErrorKind::TooLarge) if the padded arrays exceed a binding or
     /// 32-bit indices, with their size.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
@@ -161,7 +160,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// As [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
+    /// As [`Gpu::convert_matrix`]; [`Unsupported`](ErrorKind::Unsupported) for values of f16.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
         Waiting::block(|waiting| self.sum_by(waiting, matrix))

@@ -1,9 +1,8 @@
 //! Insertion of entries into a matrix on a device.
 
 use super::{DeviceList, DeviceMatrix, allocated};
-use crate::error::{Result, err};
 use crate::gpu::{Gpu, Slice, Waiting};
-use crate::program::Operand;
+use crate::program::prelude::*;
 use crate::sparse::{Format, MatrixLayout, Spinsert};
 
 impl DeviceMatrix {
@@ -45,10 +44,10 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// - [`Shape`](crate::ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
-    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the matrix has another format, or too few free
+    /// - [`Shape`](ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
+    /// - [`InvalidArgument`](ErrorKind::InvalidArgument): the matrix has another format, or too few free
     ///   slots, or values of another type than `new`.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is
+    /// - [`TooLarge`](ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is
     ///   unchanged.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {

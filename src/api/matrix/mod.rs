@@ -3,17 +3,14 @@
 mod convert;
 mod insert;
 
-use crate::element::DType;
-use crate::error::{Result, err, with_room};
 use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice, Waiting};
 use crate::plan::Plan;
 use crate::primitives::Max;
-use crate::program::{Operand, Program, With};
+use crate::program::prelude::*;
 use crate::sparse::{
     BY_ROW, Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix,
     Spconvert, Spmm, Spmv, Target, order_by_row,
 };
-use half::f16;
 use std::sync::OnceLock;
 
 /// An array of a [`DeviceMatrix`].
@@ -109,7 +106,7 @@ impl DeviceMatrix {
     /// of their format otherwise, such as unsorted rows where the layout says that they are sorted, give wrong results.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): another number of arrays than the format has, or an array of another length
+    /// [`Shape`](ErrorKind::Shape): another number of arrays than the format has, or an array of another length
     /// or type than the layout says; arrays of coordinates may be longer.
     pub fn from_lists(layout: MatrixLayout, lists: impl IntoIterator<Item = DeviceList>) -> Result<Self> {
         let (matrix, wanted) = (Self::new(layout, lists.into_iter().collect()), layout.operands("matrix")?);
@@ -167,7 +164,7 @@ impl DeviceMatrix {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): values of f16 ([`values_f16`](Self::values_f16)), or a hybrid, which has two
+    /// [`Shape`](ErrorKind::Shape): values of f16 ([`values_f16`](Self::values_f16)), or a hybrid, which has two
     /// lists of values ([`lists`](Self::lists)).
     pub fn values(&self) -> Result<Slice<'_, f32>> {
         match (self.layout.format, self.lists.last()) {
@@ -180,7 +177,7 @@ impl DeviceMatrix {
     /// As [`values`](Self::values), of f16.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): values of f32, or a hybrid.
+    /// [`Shape`](ErrorKind::Shape): values of f32, or a hybrid.
     pub fn values_f16(&self) -> Result<Slice<'_, f16>> {
         match (self.layout.format, self.lists.last()) {
             (Format::Hybrid { .. }, _) => Err(self.no_values(DType::F16)),
@@ -348,7 +345,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): arrays of lengths that disagree, an index out of range. Those of
+    /// [`Shape`](ErrorKind::Shape): arrays of lengths that disagree, an index out of range. Those of
     /// [`Gpu::upload`].
     pub fn upload_matrix(&self, matrix: &impl SparseMatrix) -> Result<DeviceMatrix> {
         self.upload_lists(matrix, DType::F32)
@@ -393,7 +390,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): lists of different lengths, or an index out of range. As
+    /// [`Shape`](ErrorKind::Shape): lists of different lengths, or an index out of range. As
     /// [`Gpu::convert_matrix`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn matrix_of_entries(
@@ -486,7 +483,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding. Those of [`Gpu::alloc`].
+    /// [`TooLarge`](ErrorKind::TooLarge): a list above the device's largest binding. Those of [`Gpu::alloc`].
     pub fn order_matrix(&self, matrix: &mut DeviceMatrix) -> Result<()> {
         matrix.by_row.take();
         if matrix.layout.unordered().is_some() {
@@ -534,7 +531,7 @@ macro_rules! product_calls {
             #[doc = concat!("Records the product of `matrix` and `", stringify!($x), "`.")]
             ///
             /// # Errors
-            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](ErrorKind::Shape) if the matrix has another
             /// format than planned.
             pub fn record<'a, Enc: Encoder>(
                 &self,
@@ -561,7 +558,7 @@ macro_rules! product_calls {
             #[doc = concat!("Records the product of `matrix` and `", stringify!($x), "`.")]
             ///
             /// # Errors
-            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](ErrorKind::Shape) if the matrix has another
             /// format than planned.
             pub fn record<Enc: Encoder>(
                 self,
@@ -592,7 +589,7 @@ impl Plan<Spconvert, f32> {
     /// Records the op.
     ///
     /// # Errors
-    /// As [`Plan`]; also [`Shape`](crate::ErrorKind::Shape) if the matrix has another format than planned.
+    /// As [`Plan`]; also [`Shape`](ErrorKind::Shape) if the matrix has another format than planned.
     pub fn record<Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -609,7 +606,6 @@ impl Plan<Spconvert, f32> {
     }
 }
 
-/// Allocates an array.
 fn allocated(gpu: &Gpu, operand: &Operand) -> Result<DeviceList> {
     Ok(match operand.dtype {
         DType::U32 => DeviceList::Indices(gpu.alloc(operand.len)?),

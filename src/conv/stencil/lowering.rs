@@ -4,11 +4,8 @@ use super::{MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
 use crate::conv::lines::{self, FilterLines};
 use crate::conv::register::Registers;
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 
 /// Fields that every kernel has before the weights.
 macro_rules! params {

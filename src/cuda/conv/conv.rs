@@ -9,9 +9,7 @@ use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, TileWork, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Precision};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Access, Cost, Operand};
+use crate::program::prelude::*;
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];

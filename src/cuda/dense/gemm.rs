@@ -15,9 +15,7 @@ use crate::cuda::{Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaPro
 use crate::dense::{
     Activation, BatchLayout, DenseLayout, Gemm, GemmBatched, Precision, Product, ProductTypes,
 };
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::When;
+use crate::program::prelude::*;
 use half::{bf16, f16};
 
 /// Threads beyond which each adds all slices of its vec4.
@@ -36,7 +34,6 @@ impl Gemm {
 pub(super) struct CudaProduct<'a> {
     pub(super) name: String,
     pub(super) product: &'a Product,
-    /// The layouts of a, b and c.
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
     /// Where a and b are.
@@ -245,7 +242,6 @@ impl CudaProduct<'_> {
         }
     }
 
-    /// Adds the launch that adds slices.
     fn add_slices(&self, program: &mut CudaProgram, slices: usize, sums: &ProductEnd, end: &ProductEnd) {
         let Product { m, n, batch, .. } = *self.product;
         let arch = if self.types.result == DType::Bf16 { Arch::Sm80 } else { Arch::Sm75 };

@@ -9,11 +9,8 @@ use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant};
 use crate::dense::{Activation, BatchLayout, Product, ProductTile, ProductTypes};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::Cost;
+use crate::program::prelude::*;
 use crate::quantize::{GemmInt8, Int8End};
-use half::f16;
 
 const VARIANTS: &[CudaVariant] = &[tile::MMA, wgmma::VARIANT];
 

@@ -56,7 +56,6 @@ impl NarrowTiling {
         if self.along_k { self.threads() } else { self.threads() / 32 }
     }
 
-    /// Returns the blocks of one slice of all products.
     pub(super) fn blocks(self, work: &TileWork) -> u64 {
         let lines = if self.along_k { LINES } else { COLUMNS };
         (work.m.max(work.n).div_ceil(lines) * work.products) as u64

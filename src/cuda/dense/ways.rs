@@ -21,7 +21,6 @@ pub(super) struct CudaWay {
     pub(super) engine: CudaEngine,
     /// Slices of k, whose sums a second kernel adds.
     pub(super) slices: usize,
-    /// Elements of k in a slice.
     pub(super) slice_k: usize,
     /// Which of A and B are copied first. Warpgroup products decide that themselves.
     pub(super) packs: [bool; 2],

@@ -10,8 +10,7 @@ use crate::cuda::{
     Arch, Arg, ArgMemory, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
 use crate::dense::{BatchLayout, DenseLayout, Product, ProductTile};
-use crate::element::DType;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 
 pub(super) const VARIANT: CudaVariant = CudaVariant {
     name: "wgmma",
@@ -19,7 +18,6 @@ pub(super) const VARIANT: CudaVariant = CudaVariant {
     arch: Arch::Sm90a,
 };
 
-/// Rows of a tile of C.
 const TILE_M: u32 = 128;
 /// Bytes of a row of a factor in a stage.
 const LINE_BYTES: u32 = 128;
@@ -59,7 +57,6 @@ impl WgmmaTiling {
         if factor == TileFactor::Split { &[SPLIT] } else { &[NARROWEST, NARROW, WIDE] }
     }
 
-    /// Returns the tiling of a product of bytes.
     pub(super) fn of_bytes(n: usize) -> Self {
         if n <= 128 { NARROW } else { WIDE }
     }
@@ -69,7 +66,6 @@ impl WgmmaTiling {
         [tile.m, tile.n, tile.k] == [TILE_M, self.tile_n, Self::tile_k(factor)]
     }
 
-    /// Returns the tiles of all products.
     pub(super) fn tiles(&self, product: &Product) -> u64 {
         let of = |extent: usize, side: u32| (extent as u64).div_ceil(u64::from(side));
         of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64

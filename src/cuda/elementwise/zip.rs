@@ -2,11 +2,8 @@
 
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
-use crate::element::{DType, Element};
 use crate::elementwise::{Zip, ZipFn};
-use crate::error::{Result, err};
-use crate::program::{Access, Cost, Operand};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 const VARIANTS: &[CudaVariant] =
     &[CudaVariant { name: "vec4", about: "a thread computes four neighbouring elements", arch: Arch::Sm75 }];

@@ -1,13 +1,9 @@
 //! The steps of conjugate gradients on shards, of a rank whose link is a stream.
 
 use crate::cuda::{Arch, Arg, CudaKernel, CudaProfile, CudaProgram, Launch};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, Cost, Decision, Operand};
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 
 const FILE: &str = "sparse/cg_stream";
-/// Threads of a block.
 const BLOCK: u32 = 256;
 /// Rows of a slice.
 pub(crate) const SLICE: usize = 32;

@@ -2,12 +2,8 @@
 
 use super::Gemv;
 use crate::dense::DenseLayout;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::fit::{BoundChunk, BoundSpan};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
-use crate::shader::Spec;
-use crate::shape::{index_u32, round_up};
+use crate::program::fit::BoundSpan;
+use crate::program::prelude::*;
 
 kernel_params! {
     /// Parameters of every kernel of the product.

@@ -8,10 +8,7 @@ use super::packing::{FactorLoad, PackedFactors};
 use super::split_k::Slabs;
 use super::{Precision, Product, policy};
 use crate::dense::Activation;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// How sums reach C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +39,6 @@ pub(super) struct CoopForm {
     pub(super) fresh: bool,
     /// How A and B are read.
     pub(super) loads: [FactorLoad; 2],
-    /// All of k is one step.
     pub(super) one_step: bool,
     /// Slices of k, each computed by workgroups of its own; the sums of several go to slabs of scratch.
     pub(super) slices: usize,
@@ -56,7 +52,6 @@ pub(super) const PIECE: u32 = 8;
 const PAD: u32 = 8;
 
 impl CoopForm {
-    /// Describes a product in this division, with k in `slices`.
     pub(super) fn new(job: &ProductJob<'_>, division: Division, slices: usize) -> Self {
         let (product, profile) = (job.product, job.profile);
         let Product { m, n, k, alpha, beta, activation, bias, .. } = *product;
@@ -164,12 +159,10 @@ impl CoopForm {
         [self.tile.m / self.part[0], self.tile.n / self.part[1]]
     }
 
-    /// Threads of a workgroup.
     pub(super) fn threads(&self) -> u64 {
         self.teams().into_iter().map(u64::from).product::<u64>() * u64::from(self.lanes)
     }
 
-    /// Bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u64 {
         let ProductTile { m, n, k } = self.tile;
         // Rows of the tile in storage order, and their elements.

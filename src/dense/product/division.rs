@@ -70,7 +70,6 @@ impl Division {
         row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
     }
 
-    /// Threads of a workgroup.
     pub(crate) fn threads(&self) -> u64 {
         u64::from(self.tile.m / self.thread[0].max(1)) * u64::from(self.tile.n / self.thread[1].max(1))
     }
@@ -86,7 +85,6 @@ impl Division {
         self.tiles(m, n).saturating_mul(self.threads())
     }
 
-    /// The tile, for error texts on the product `name`.
     pub(super) fn text(&self, name: &str) -> String {
         let ProductTile { m, n, k } = self.tile;
         format!("{name}: the tile {m} x {n} x {k}")

@@ -3,11 +3,7 @@
 
 use super::layout::BatchLayout;
 use super::{Product, ProductTile, ProductTypes, StoredTriangle};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, KernelParams, Program, kernel_params};
-use crate::shader::{Fragment, Spec};
-use crate::shape::{index_u32, round_up};
+use crate::program::prelude::*;
 use std::ops::Range;
 
 kernel_params! {
@@ -80,7 +76,6 @@ pub(super) struct ProductJob<'a> {
 }
 
 impl ProductJob<'_> {
-    /// Binds the operands from `first` on.
     pub(super) fn bindings(&self, program: &Program, first: usize) -> Vec<Binding> {
         let operands = &program.operands;
         (first..operands.len()).map(|i| Binding::operand(i, operands)).collect()
@@ -97,7 +92,6 @@ impl ProductJob<'_> {
         self.product.k > slice_k(self.profile)
     }
 
-    /// The spec with the types of the factors.
     pub(super) fn type_spec(&self) -> Spec {
         let f16 = self.types.factors == DType::F16;
         Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)

@@ -1,10 +1,7 @@
 //! The memory layout of a product's operands.
 
 use super::{Product, ProductTypes};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Operand, Requires};
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 /// The range of a kernel past the last element of a batch: the longest side of a tile.
 const BEHIND: usize = 256;
@@ -17,7 +14,6 @@ pub(crate) struct DenseLayout {
     pub(crate) ld: usize,
 }
 
-/// The layout of the matrices of an operand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLayout {
     pub(crate) at: DenseLayout,
@@ -166,7 +162,6 @@ impl Product {
     }
 }
 
-/// Checks that shaders of the device have elements of `dtype`.
 pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> Result<()> {
     let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
     match requires.missing(profile) {

@@ -36,9 +36,7 @@ use self::job::ProductJob;
 use self::way::Way;
 use super::{Activation, Precision};
 use crate::analysis::Matmul;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Bits, Cost, DeviceProfile, Program, Requires, choose_with};
+use crate::program::prelude::*;
 
 /// The products of a batch: `C = activation(alpha op(A) op(B) + beta C + bias)`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -97,7 +95,6 @@ pub(crate) enum StoredTriangle {
     Upper,
 }
 
-/// The element types of a product.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductTypes {
     /// The type of A and B.
@@ -107,7 +104,6 @@ pub(crate) struct ProductTypes {
 }
 
 impl ProductTypes {
-    /// One type for all.
     pub(crate) fn all(dtype: DType) -> Self {
         Self { factors: dtype, result: dtype }
     }
@@ -136,7 +132,6 @@ impl Product {
         Self { batched: true, batch, strides: None, ..Self::new(m, n, k) }
     }
 
-    /// The name of the op.
     pub(crate) fn op(&self) -> &'static str {
         if self.batched { "gemm-batched" } else { "gemm" }
     }
@@ -254,7 +249,6 @@ impl Product {
         Ok(())
     }
 
-    /// The program of a product that is planned for `dtype`.
     pub(super) fn lower(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(self.types(dtype)?, profile)
     }

@@ -1,12 +1,8 @@
 //! The catalogue entries of the products: options and arrays by name.
 
 use super::{Product, ProductTile};
-use crate::array::{HostArray, shape_text};
 use crate::dense::{Activation, Gemm, GemmBatched, Precision};
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::{Asked, Input, Op, OpCall, Role, Setting, by_type};
-use half::f16;
+use crate::program::prelude::*;
 
 pub(in super::super) const INPUTS: &[Input] = &[
     Input::new("a", "(m, k); (k, m) with trans-a"),
@@ -74,7 +70,6 @@ fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
     dims
 }
 
-/// The arrays of a requested product.
 struct AskedArrays {
     a: HostArray,
     b: HostArray,

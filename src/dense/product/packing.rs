@@ -8,14 +8,9 @@ use super::coop::{CoopForm, PIECE};
 use super::job::ProductJob;
 use super::layout::BatchLayout;
 use super::{DenseLayout, Division, Precision, policy};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Binding, Grid, Kernel, Program, kernel_params};
-use crate::shader::Spec;
-use crate::shape::{index_u32, round_up};
+use crate::program::prelude::*;
 
 kernel_params! {
-    /// Parameters of the kernel that packs a factor.
     struct PackFactorParams {
         rows: u32,
         cols: u32,
@@ -52,7 +47,6 @@ pub(super) enum FactorLoad {
 }
 
 impl FactorLoad {
-    /// The loads of A and B for a product in this division.
     pub(super) fn of(job: &ProductJob<'_>, division: Division) -> [Self; 2] {
         let product = job.product;
         let place = |i: usize| {
@@ -90,7 +84,6 @@ impl FactorLoad {
     }
 }
 
-/// One of the factors.
 struct StoredFactor {
     /// Its operand, and its name in texts.
     operand: usize,

@@ -5,9 +5,7 @@ use super::division::register_sides;
 use super::job::{ProductJob, Workgroups};
 use super::policy::{self, register_thread};
 use super::{Division, Product, ProductTile};
-use crate::error::{Result, err};
-use crate::program::{Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// Elements of C of a workgroup of [`lower_elements`].
 const WORKGROUP_ELEMENTS: u64 = 256;
@@ -30,7 +28,6 @@ const MAX_WRITTEN: u64 = 4096;
 /// The tile of passes that only end a product: one element of C for each thread.
 pub(super) const END_TILE: ProductTile = ProductTile { m: 16, n: 16, k: 1 };
 
-/// Which kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlainKernel {
     /// The definition.

@@ -7,8 +7,7 @@ use super::predict::{self, Rates, Work};
 use super::register::RegisterForm;
 use super::small::{SMALL_SIDE, SMALL_WORKGROUP};
 use super::{Precision, Product};
-use crate::element::DType;
-use crate::program::{DeviceClass, DeviceProfile, Variant};
+use crate::program::prelude::*;
 
 const fn row(tile: [u32; 3], thread: [u32; 2], percent: u32, [alone, start]: [u32; 2]) -> Division {
     Division::new(tile, thread).pace(percent, [alone, start])
@@ -292,7 +291,6 @@ pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'
     }
 }
 
-/// Predicts the seconds of a variant.
 fn predicted(variant: &str, job: &ProductJob<'_>) -> f64 {
     if variant == "naive" {
         return predict::element_seconds(&Rates::of(job.profile), &work(variant, job), job.product.batched);

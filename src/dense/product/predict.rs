@@ -24,7 +24,6 @@ const SHORT_LAUNCH: f64 = 2.3e-6;
 pub(crate) const PASS: f64 = 3.5e-6;
 const SLAB: f64 = 0.2e-6;
 
-/// The rates of a device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rates {
     pub(crate) processors: f64,

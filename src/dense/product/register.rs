@@ -9,9 +9,7 @@ use super::division::{Division, ProductTile, register_sides};
 use super::job::{ProductJob, Workgroups};
 use super::plain::FOURS;
 use super::policy;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 /// The number of steps of k, as far as a kernel is specialised to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -165,7 +163,6 @@ impl RegisterForm {
             && self.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
     }
 
-    /// Writes the product.
     pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         let product = job.product;
         let spec = job
@@ -220,12 +217,10 @@ impl RegisterForm {
         (self.tile.m / self.thread[0]).saturating_mul(self.tile.n / self.thread[1])
     }
 
-    /// Threads of a workgroup.
     pub(crate) fn threads(&self) -> u32 {
         self.lanes().saturating_mul(self.products.unwrap_or(1))
     }
 
-    /// Bytes of workgroup memory.
     pub(crate) fn workgroup_bytes(&self) -> u64 {
         let buffers = if self.double { 2 } else { 1 };
         let each = u64::from(self.products.unwrap_or(1)) * buffers;

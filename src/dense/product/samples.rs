@@ -5,10 +5,7 @@ use super::job::slice_k;
 use crate::dense::ProductTile;
 use crate::dense::ThreadTile;
 use crate::dense::{Activation, Gemm, GemmBatched, Precision};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::When;
-use crate::program::{DeviceProfile, Program};
+use crate::program::prelude::*;
 
 const TRANSPOSES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 

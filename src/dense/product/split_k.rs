@@ -5,9 +5,7 @@ use super::job::{ProductJob, ProductParams, Workgroups, slice_k};
 use super::plain::{END_TILE, end_pass};
 use super::policy;
 use super::register::{RegisterForm, StepCount};
-use crate::error::Result;
-use crate::program::{Binding, Determinism, Kernel, Program};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 
 /// The kernel that multiplies.
 pub(super) struct SplitK {

@@ -7,10 +7,8 @@ use super::plain::{ELEMENT, PlainKernel, lower_elements};
 use super::register::RegisterForm;
 use super::small::small_form;
 use super::split_k::SplitK;
-use crate::error::Result;
-use crate::program::{Program, Requires, Translation, Variant};
+use crate::program::prelude::*;
 
-/// Variants of one product.
 pub(in super::super) const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable(
@@ -44,7 +42,6 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
     COOP,
 ];
 
-/// Variants of a batch.
 pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
     Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable(

@@ -1,12 +1,9 @@
 //! Bind groups: made once for each choice of buffers, and remembered.
 
 use super::{Executable, binds_uniform};
-use crate::element::DType;
-use crate::error::Result;
 use crate::gpu::pool::Raw;
 use crate::gpu::{RawSlice, lock, unique};
-use crate::program::Resource;
-use crate::shape::round_up;
+use crate::program::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Bind groups of one plan, most recently used first.

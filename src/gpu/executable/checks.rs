@@ -1,13 +1,11 @@
 //! Checks before recording, so that wgpu has nothing to reject.
 
 use super::Executable;
-use crate::error::{Result, err};
 use crate::gpu::pipeline_cache::PipelineInUse;
 use crate::gpu::raw_slice::check_written;
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
+use crate::program::prelude::*;
 use crate::shader::BindingKind;
-use crate::shape::round_up;
 
 impl Gpu {
     /// Checks a dispatch against its shader, its program and the limits. wgpu would report such an error in a

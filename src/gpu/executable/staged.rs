@@ -2,13 +2,10 @@
 //! multiple of the device's alignment, and slices beside others of the same buffer that are written.
 
 use super::Executable;
-use crate::element::DType;
-use crate::error::Result;
 use crate::gpu::pool::Memory;
 use crate::gpu::recorder::{Encoder, Recorder};
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{Access, Binding, Cost, Decision, Grid, Kernel, Operand, Program, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use std::sync::Arc;
 
 kernel_params! { struct MoveSliceParams { bytes: u32, skip: u32 } }

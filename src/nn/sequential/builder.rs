@@ -2,13 +2,10 @@
 
 use super::{Loss, Parameter, Sequential, SequentialLayer, images, pool_at};
 use crate::dense::{Activation, Gemm};
-use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
-use crate::error::{Result, err};
 use crate::nn::batch_norm_train::RunningStatistics;
 use crate::nn::{BatchNorm, Softmax};
-use crate::program::{Access, Cost, Decision, DeviceProfile, Op, Operand, Program, Resource};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// The place of an array: a resource and a byte offset.
 pub(super) type ArrayPlace = (Resource, u64);
@@ -16,7 +13,6 @@ pub(super) type ArrayPlace = (Resource, u64);
 /// A layer with a fused activation, between arrays.
 #[derive(Debug, Clone)]
 pub(super) struct FusedLayer {
-    /// The index in the list of layers.
     pub(super) index: usize,
     pub(super) layer: SequentialLayer,
     pub(super) activation: Activation,

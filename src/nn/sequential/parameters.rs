@@ -1,9 +1,8 @@
 //! The parameters of a network and the state of its optimizer, as tensors in one buffer each.
 
 use super::{Optimizer, Sequential, SequentialLayer, images};
-use crate::error::{Result, filled};
 use crate::nn::PoolKind;
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 /// A tensor among the parameters of a [`Sequential`], or in the state of its optimizer.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,10 +3,8 @@
 use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
 use super::{Loss, Optimizer, Sequential, SequentialLayer};
 use crate::dense::Activation;
-use crate::element::DType;
-use crate::error::Result;
 use crate::nn::batch_norm_train::RunningStatistics;
-use crate::program::{Access, DeviceProfile, Op, Program, Resource, operands};
+use crate::program::prelude::*;
 
 /// The forward pass of a network, from [`Sequential::forward`]. Operands are `x`, `parameters`, `output`.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +59,7 @@ impl SequentialBuilder<'_> {
 }
 
 impl Op<f32> for Forward {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch } = self;
@@ -93,7 +91,7 @@ impl Op<f32> for Forward {
 }
 
 impl Op<f32> for Gradient {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch } = self;
@@ -110,7 +108,7 @@ impl Op<f32> for Gradient {
 }
 
 impl Op<f32> for Train {
-    crate::program::proven!();
+    proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch, optimizer } = self;

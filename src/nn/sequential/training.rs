@@ -4,12 +4,11 @@ use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
 use super::{Loss, Parameter, SequentialLayer, images, pool_at};
 use crate::conv::{Conv2dBackwardData, Conv2dBackwardWeights};
 use crate::dense::{Activation, Gemm};
-use crate::error::{Result, err};
 use crate::nn::{
     ActivationBackward, BatchNormBackward, BiasBackward, BinaryCrossEntropy, CrossEntropy, Pool2dBackward,
     Pool2dBackwardWeights, SoftmaxBackward, SquaredError,
 };
-use crate::program::Resource;
+use crate::program::prelude::*;
 
 impl SequentialBuilder<'_> {
     /// Appends the loss and the gradients; `x` and `target` are operands 0 and 1.

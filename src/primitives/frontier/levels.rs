@@ -1,12 +1,9 @@
 //! Programs that make the levels of a tree, each from the one above.
 
 use super::OpenParams;
-use crate::error::Result;
 use crate::primitives::Select;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, KernelParams, Op, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
-/// Children of a node.
 const CHILDREN: u32 = 4;
 
 /// The scratch of a tree whose levels share one array of nodes, and the program under construction. Each step lists the

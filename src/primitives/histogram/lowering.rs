@@ -3,16 +3,8 @@
 use super::Histogram;
 use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};
-use crate::element::DType;
 use crate::elementwise::MapFn;
-use crate::error::{Result, err};
-use crate::program::fit::{BoundChunk, runs_everywhere};
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
-    kernel_params, limited,
-};
-use crate::shader::Spec;
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 use bytemuck::Zeroable;
 
 /// Workgroups of the kernels that count in device memory, and of the one that clears.
@@ -284,7 +276,6 @@ impl<'a> HistogramLowering<'a> {
         Ok(())
     }
 
-    /// The operand `counts`, the last.
     fn counts(&self) -> Binding {
         Binding::operand(self.program.operands.len() - 1, &self.program.operands)
     }
@@ -295,7 +286,6 @@ impl<'a> HistogramLowering<'a> {
         limited(spec, self.counted, bindings.len() as u32)
     }
 
-    /// Sets `count` counters to 0.
     fn clear(&mut self, base: &BinsParams, counters: Binding, count: u64) {
         let spec = Spec::new().flag("SHIFT", true);
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_clear", spec);

@@ -1,17 +1,10 @@
 //! The kernels and dispatches of a reduction.
 
 use super::Reduce;
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::operator::{Accumulator, Operator};
 use crate::primitives::state::Monoid;
-use crate::program::fit::{BoundChunk, BoundSpan};
-use crate::program::{
-    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose_with,
-    element_fragment, kernel_params, limited,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, index_u32};
+use crate::program::fit::BoundSpan;
+use crate::program::prelude::*;
 
 kernel_params! {
     struct ReduceParams {
@@ -224,7 +217,6 @@ impl<'a> ReduceLowering<'a> {
         Binding::operand(self.program.operands.len() - 1, &self.program.operands)
     }
 
-    /// The operand `length`, if there is one.
     fn length(&self) -> Option<Binding> {
         self.counted.then(|| Binding::operand(1, &self.program.operands))
     }

@@ -2,18 +2,10 @@
 
 use super::ScanForm;
 use super::policy::{WALKERS, pairs_units, policy, state_policy, walked};
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::lookback::Posts;
 use crate::primitives::operator::{Accumulator, Operator};
 use crate::primitives::state::Monoid;
-use crate::program::fit::BoundChunk;
-use crate::program::{
-    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant,
-    choose_with, kernel_params, limited,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 
 kernel_params! {
     pub(in crate::primitives) struct ScanTilesParams {

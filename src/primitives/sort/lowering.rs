@@ -2,16 +2,8 @@
 
 use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
 use super::{RadixSort, SortForm, check_bits, key_spec};
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::Gather;
-use crate::program::fit::{BoundChunk, runs_everywhere};
-use crate::program::{
-    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, When, choose,
-    element_fragment, kernel_params, launch_for,
-};
-use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, round_up};
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Words before the counts in the globals of `onesweep`.
@@ -42,14 +34,12 @@ enum SortWay {
     Onesweep,
 }
 
-/// Keys and their values.
 #[derive(Debug, Clone, Copy)]
 struct SortItems {
     keys: Resource,
     values: Option<Resource>,
 }
 
-/// The digit of a pass.
 #[derive(Debug, Clone, Copy)]
 struct Digit {
     shift: u32,
@@ -229,7 +219,6 @@ impl<'a> SortLowering<'a> {
         Ok(self.program)
     }
 
-    /// Returns operands by name.
     fn operands(&self, keys: &str, values: &str) -> SortItems {
         let find = |name| self.program.operands.iter().position(|o| o.name == name).map(Resource::Operand);
         SortItems { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }

@@ -1,13 +1,7 @@
 //! Sorts of keys of 8 and 16 bits: by words that hold a key and its number.
 
 use super::RadixSort;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, kernel_params, limited,
-};
-use crate::shader::Spec;
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 
 kernel_params! { struct SortNarrowParams { n: u32 } }
 
@@ -28,7 +22,6 @@ fn spec(dtype: DType, descending: bool) -> Spec {
 }
 
 impl RadixSort {
-    /// Lowers the sort of narrow keys.
     pub(super) fn lower_narrow(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (form, op) = (self.form, self.form.op());
         let width = 8 * dtype.size() as u32;

@@ -1,9 +1,7 @@
 //! Tiles and workgroups of a sort, by device.
 
 use super::RadixSort;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::DeviceProfile;
+use crate::program::prelude::*;
 
 pub(super) const RADIX: u64 = 256;
 /// Maximum of keys of `onesweep`: counts have 30 bits beside two bits of flags.

@@ -1,12 +1,9 @@
 //! Top-k of types that the kernels do not compare: f16 as f32, u64 by its order.
 
 use super::TopK;
-use crate::element::DType;
 use crate::elementwise::{Broadcast, Transform, TransformFn};
-use crate::error::{Result, err};
 use crate::primitives::{Argsort, Gather};
-use crate::program::{Binding, Cost, DeviceProfile, Grid, Kernel, Op, Program, Resource, When};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 crate::program::kernel_params! { struct TopKWideParams { n: u32, k: u32, count: u32 } }
 

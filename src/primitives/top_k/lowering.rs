@@ -1,17 +1,8 @@
 //! The kernels and dispatches of top-k.
 
 use super::TopK;
-use crate::element::{DType, Element};
-use crate::error::{Result, err};
 use crate::primitives::sort::{RadixSort, key_spec};
-use crate::program::When;
-use crate::program::fit::BoundChunk;
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, choose,
-    kernel_params, limited,
-};
-use crate::shader::Spec;
-use crate::shape::{index_u32, round_up};
+use crate::program::prelude::*;
 
 kernel_params! { struct TopKChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
 kernel_params! { struct FinishParams { n: u32, k: u32, chunks: u32 } }
@@ -254,7 +245,6 @@ impl<'a> TopKLowering<'a> {
         [1, 2].map(|at| Resource::Operand(at + usize::from(self.counted)))
     }
 
-    /// The operand `length`, if there is one.
     fn length(&self) -> Option<Binding> {
         self.counted.then(|| Binding::operand(1, &self.program.operands))
     }

@@ -1,10 +1,7 @@
 //! Rows that move with the best elements.
 
-use crate::element::DType;
-use crate::error::Result;
 use crate::primitives::select_columns::{MovedColumn, PositionsOf, check_column};
-use crate::program::{Access, Asked, Binding, Cost, DeviceProfile, Operand, Program, Resource, Role};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
 /// Adds to a top-k the operands `payload`, before its outputs, and `payload_out`, of `width` elements of `dtype` a row.
 /// There are `rows` rows; `positions_of` says which of them the positions of the best are.

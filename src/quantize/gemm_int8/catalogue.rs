@@ -2,11 +2,7 @@
 
 use super::GemmInt8;
 use crate::dense::Activation;
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::When;
-use crate::program::{Asked, DeviceProfile, Input, Op, OpCall, Operation, Program, Role, Setting};
-use half::f16;
+use crate::program::prelude::*;
 
 pub(in super::super) const INFO: Operation = Operation {
     name: "gemm-int8",

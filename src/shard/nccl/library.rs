@@ -1,8 +1,7 @@
 //! NCCL's library and its functions, found when the program runs.
 
 use crate::cuda::{CudaGpu, CudaStream};
-use crate::element::DType;
-use crate::error::{Result, err};
+use crate::program::prelude::*;
 use crate::shard::Combine;
 use libloading::Library as Loaded;
 use std::cell::Cell;

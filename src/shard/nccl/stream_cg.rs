@@ -3,8 +3,7 @@
 use super::Nccl;
 use crate::cuda::sparse::cg_stream::{self, SLICE, SlicedRows, state};
 use crate::cuda::{CudaBuffer, CudaEvent, CudaExecutable, CudaGpu, CudaProgram, CudaStream, PinnedBuffer};
-use crate::element::Element;
-use crate::error::Result;
+use crate::program::prelude::*;
 use crate::shard::Rank;
 use crate::shard::solver::{CgSteps, SolveProgress};
 use crate::shard::transport::Transport;

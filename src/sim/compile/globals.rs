@@ -10,7 +10,6 @@ use naga::{AddressSpace, Expression, Handle, Literal, Span, StorageAccess};
 const MAX_WORKGROUP_BYTES: u32 = 1 << 20;
 
 impl Compiler<'_> {
-    /// Evaluates the workgroup size.
     pub(super) fn sizes(&mut self, point: &naga::EntryPoint) -> Result<()> {
         for (axis, size) in point.workgroup_size_overrides.iter().flatten().enumerate() {
             if let Some(handle) = size {
@@ -25,7 +24,6 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Evaluates a global expression.
     pub(super) fn constant_bits(&self, handle: Handle<Expression>) -> Result<Vec<u32>> {
         match &self.module.global_expressions[handle] {
             Expression::Literal(literal) => self.literal(*literal).map(|bits| vec![bits]),

@@ -19,7 +19,6 @@ pub(in crate::sim) struct Found {
     pub(in crate::sim) times: u64,
 }
 
-/// Findings and counts of a dispatch.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct FoundSink {
     pub(in crate::sim) found: HashMap<(FindingKind, u32, u32), Found>,
@@ -168,7 +167,6 @@ impl Machine<'_> {
 }
 
 impl SimCode {
-    /// Names the variable of workgroup memory that holds a byte.
     pub(super) fn workgroup_name(&self, byte: u32) -> &str {
         let holds = |m: &&DeclaredMemory| match m {
             DeclaredMemory::Workgroup { base, bytes, .. } => (*base..base + bytes).contains(&byte),
@@ -177,7 +175,6 @@ impl SimCode {
         self.memories.iter().find(holds).map_or("?", DeclaredMemory::name)
     }
 
-    /// Names the variable that a buffer is bound to.
     pub(super) fn storage_name(&self, resource: usize, bound: &[Bound]) -> &str {
         let is = |b: &Bound| b.space == SimSpace::Storage && b.resource == resource;
         bound.iter().position(is).map_or("?", |i| self.memories[i].name())

@@ -6,7 +6,6 @@ use crate::sim::memory::Records;
 use naga::{Barrier, BuiltIn};
 use std::collections::HashMap;
 
-/// A running workgroup.
 #[derive(Debug)]
 pub(in crate::sim) struct Workgroup {
     /// Number of its first thread in the dispatch.

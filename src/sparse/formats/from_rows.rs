@@ -2,17 +2,16 @@
 
 use super::validate::{in_range, places, same_length};
 use super::{Coo, Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
-use crate::error::{Result, copied, err, filled, make_room, with_room};
-use crate::shape::{elements, index_u32};
+use crate::program::prelude::*;
 use std::cmp::Reverse;
 
 impl Csr {
     /// Builds compressed rows from entries in any order, as files hold them. Columns rise within each row.
     ///
     /// # Errors
-    /// - [`Shape`](crate::ErrorKind::Shape): lists of different lengths, or an index out of range.
-    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a duplicate position under [`Duplicates::Refuse`].
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge): 2^32 or more rows or entries.
+    /// - [`Shape`](ErrorKind::Shape): lists of different lengths, or an index out of range.
+    /// - [`InvalidArgument`](ErrorKind::InvalidArgument): a duplicate position under [`Duplicates::Refuse`].
+    /// - [`TooLarge`](ErrorKind::TooLarge): 2^32 or more rows or entries.
     ///
     /// ```
     /// use tilework::io::matrix_market::Triplets;
@@ -152,9 +151,9 @@ impl Csr {
     /// Converts to compressed columns. Rows rise within each column.
     ///
     /// # Errors
-    /// - [`Shape`](crate::ErrorKind::Shape): the matrix is not valid, see [`validate`](Self::validate).
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge): 2^32 or more rows, columns, entries, or slots of the result.
-    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): the host has too little memory.
+    /// - [`Shape`](ErrorKind::Shape): the matrix is not valid, see [`validate`](Self::validate).
+    /// - [`TooLarge`](ErrorKind::TooLarge): 2^32 or more rows, columns, entries, or slots of the result.
+    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the host has too little memory.
     pub fn to_csc(&self) -> Result<Csc> {
         let Self { row_ptrs, col_idxs, values, .. } = self.transposed()?;
         Ok(Csc { rows: self.rows, cols: self.cols, col_ptrs: row_ptrs, row_idxs: col_idxs, values })
@@ -235,7 +234,7 @@ impl Csr {
     /// Converts to slices of `slice` rows, sorted by length within windows of `window` rows.
     ///
     /// # Errors
-    /// As [`to_csc`](Self::to_csc), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `slice` or `window`
+    /// As [`to_csc`](Self::to_csc), and [`InvalidArgument`](ErrorKind::InvalidArgument) if `slice` or `window`
     /// is 0.
     pub fn to_sell(&self, slice: usize, window: usize) -> Result<Sell> {
         if slice == 0 || window == 0 {

@@ -1,8 +1,7 @@
 //! Converting every other format to compressed rows.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, PADDING, Sell};
-use crate::error::Result;
-use crate::shape::index_u32;
+use crate::program::prelude::*;
 
 impl Csc {
     /// Converts to compressed rows. Columns rise within each row. Fails like [`Csr::to_csc`].

@@ -1,10 +1,8 @@
 //! The checks of each format.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, PADDING, Sell};
-use crate::error::{Result, err, filled};
-use crate::shape::elements;
+use crate::program::prelude::*;
 
-/// Checks the lengths of lists.
 pub(super) fn same_length(format: &str, lists: &[(&str, usize)], want: usize) -> Result<()> {
     match lists.iter().find(|(_, len)| *len != want) {
         None => Ok(()),
@@ -73,7 +71,7 @@ impl Coo {
     /// Checks lengths and index ranges.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), naming the list and the element.
+    /// [`Shape`](ErrorKind::Shape), naming the list and the element.
     pub fn validate(&self) -> Result<()> {
         let lists = [("row_idxs", self.row_idxs.len()), ("col_idxs", self.col_idxs.len())];
         same_length("coo", &lists, self.values.len())?;

@@ -1,13 +1,10 @@
 //! The inverse of the diagonal of a matrix in any format.
 
 use super::SolverBuilder;
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
+use crate::program::prelude::*;
 use crate::sparse::{Format, MatrixLayout};
 
 kernel_params! {
-    /// Parameters of the diagonal's kernels.
     struct DiagonalParams {
         rows: u32,
         places: u32,

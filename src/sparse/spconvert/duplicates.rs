@@ -2,9 +2,7 @@
 
 use super::sorted::{Entries, Packing};
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, not_its_lists, step};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Operand, Program};
+use crate::program::prelude::*;
 use crate::sparse::matrix_layout::index_list;
 use crate::sparse::{Format, MatrixLayout};
 

@@ -2,9 +2,7 @@
 
 use super::sorted;
 use super::steps::{Compressed, ConvertParams, ConvertSteps, NO_PARAMS, step};
-use crate::error::Result;
-use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
-use crate::shader::{Fragment, Spec};
+use crate::program::prelude::*;
 use crate::sparse::MatrixLayout;
 use crate::sparse::matrix_layout::index_list;
 

@@ -2,8 +2,7 @@
 
 use super::sorted::Entries;
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, not_its_lists};
-use crate::error::Result;
-use crate::program::{DeviceProfile, Program};
+use crate::program::prelude::*;
 use crate::sparse::MatrixLayout;
 
 /// Appends to a program, whose operands are those of [`Spinsert`](crate::sparse::Spinsert), the insertion of `n`

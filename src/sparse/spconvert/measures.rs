@@ -1,9 +1,7 @@
 //! Measuring a matrix before conversion, or to choose a format.
 
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, step};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
+use crate::program::prelude::*;
 use crate::sparse::matrix_layout::index_list;
 use crate::sparse::{Format, MatrixLayout, Statistics};
 
@@ -29,7 +27,6 @@ impl Measured {
         self.0[0] as usize
     }
 
-    /// Returns the statistics of a matrix with this layout.
     pub(crate) fn statistics(self, layout: &MatrixLayout) -> Statistics {
         let [longest, empty_rows, low, high, median, four_fifths, bandwidth, sides] = self.0;
         Statistics::from_sums(&crate::sparse::statistics::Sums {

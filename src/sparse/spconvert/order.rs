@@ -2,13 +2,10 @@
 
 use super::sorted::Packing;
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, step};
-use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
+use crate::program::prelude::*;
 use crate::sparse::MatrixLayout;
 use crate::sparse::matrix_layout::index_list;
 
-/// The slices to make.
 pub(super) struct Slices {
     pub(super) rows: usize,
     pub(super) longest: usize,

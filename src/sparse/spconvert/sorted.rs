@@ -1,8 +1,7 @@
 //! Conversions that sort: to and from compressed columns, and from unsorted coordinates.
 
 use super::steps::{Compressed, ConvertParams, ConvertSteps, NO_PARAMS};
-use crate::error::Result;
-use crate::program::Binding;
+use crate::program::prelude::*;
 use std::ops::Range;
 
 /// Entries to sort by a major index, then by a minor one if `by_minor`.
@@ -67,7 +66,6 @@ impl Packing {
     }
 }
 
-/// Sorted keys.
 pub(super) struct Sorted {
     pub(super) n: usize,
     pub(super) keys: Binding,
@@ -157,7 +155,6 @@ impl ConvertSteps<'_> {
         self.unpack(sorted, to.idxs, None);
     }
 
-    /// Converts compressed rows to compressed columns, or back.
     pub(super) fn turn(
         &mut self,
         from: Compressed,

@@ -1,13 +1,8 @@
 //! The builder of conversions: scratch, kernels, and the way to and from compressed rows.
 
 use super::{Spconvert, expand, order, sorted};
-use crate::element::DType;
-use crate::error::{Result, err};
 use crate::primitives::{RadixSort, Scan, Sum, clear_words};
-use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, kernel_params,
-};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::sparse::{Format, MatrixLayout};
 use std::ops::Range;
 
@@ -165,7 +160,6 @@ impl<'a> ConvertSteps<'a> {
         Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
     }
 
-    /// Returns the spec of a kernel over tiles.
     pub(super) fn tile_spec(&self) -> Spec {
         self.spec().constant("ITEMS_PER_THREAD", self.policy.items)
     }

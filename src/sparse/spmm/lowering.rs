@@ -1,8 +1,7 @@
 //! The kernels of each variant.
 
 use super::Spmm;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::sparse::by_row::order_of;
 use crate::sparse::matrix_layout::windows;
 use crate::sparse::{Format, MatrixLayout, spmv};
@@ -199,7 +198,6 @@ impl<'a> SpmmLowering<'a> {
         Grid::fold(teams.div_ceil(at_once) * u64::from(self.chunks.div_ceil(self.lanes)))
     }
 
-    /// Returns the workgroups for this many threads.
     fn threads(&self, threads: u64) -> Grid {
         Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }

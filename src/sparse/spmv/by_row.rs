@@ -1,8 +1,7 @@
 //! Variants in which a thread or a team of lanes owns a row: `csr-scalar`, `csr-vector`, `ell`, `jds`, `sell`.
 
 use super::{SpmvLowering, SpmvParams, shuffled};
-use crate::program::{Grid, Kernel};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 
 impl SpmvLowering<'_> {
     /// Appends a product with `lanes` lanes for each row.

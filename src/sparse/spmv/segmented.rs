@@ -2,8 +2,7 @@
 //! `csr-segmented`.
 
 use super::{SpmvLowering, SpmvParams, shuffled};
-use crate::program::{Binding, Grid, Kernel, Program};
-use crate::shader::Spec;
+use crate::program::prelude::*;
 use crate::sparse::MatrixLayout;
 use crate::sparse::by_row::order_of;
 
@@ -109,7 +108,6 @@ impl SpmvLowering<'_> {
         self.program.dispatch(kernel, params, vec![rows, sums, y], grid);
     }
 
-    /// Returns whether lanes of a tile sum by shuffles.
     fn shuffles(&self) -> bool {
         shuffled(self.profile).min(self.policy.tile_size) > 1
     }

@@ -1,10 +1,8 @@
 //! The flow of all streamed ops: sources fill chunks of one length, kernels run on each, and outputs are drained.
 
 use super::Streamed;
-use crate::element::Element;
-use crate::error::{Result, err};
 use crate::gpu::{Executable, Gpu, RawSlice, Recorder};
-use crate::program::{DeviceProfile, Program};
+use crate::program::prelude::*;
 use crate::stream::chunk::{Chunk, Drained, Fill, Input, Output};
 use crate::stream::pipeline::{Outcome, Pipeline};
 use crate::stream::source::{Feed, Source};
@@ -73,14 +71,11 @@ pub(super) struct Flow<'s, T> {
     op: &'static str,
     /// Elements left in the first source, if known.
     left: Option<usize>,
-    /// Elements of a chunk.
     len: usize,
     /// Whether the device puts a carried element at the front of all chunks but the first.
     carries: bool,
     pipeline: Pipeline,
-    /// The first input.
     input: Input<T>,
-    /// Every input.
     inputs: Vec<RawInput>,
     fill: FillChunk<'s>,
 }

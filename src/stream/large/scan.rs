@@ -2,15 +2,12 @@
 
 use super::flow::{Flow, FlowPlans};
 use super::{Streamed, append, check_results};
-use crate::element::{DType, Element};
-use crate::error::{Result, err, with_room};
 use crate::gpu::{Buffer, Gpu, RawSlice, Recorder, Slice};
 use crate::primitives::{Operator, Reducer, Scan};
-use crate::program::Op;
+use crate::program::prelude::*;
 use crate::quantize::Cast;
 use crate::stream::pipeline::Outcome;
 use crate::stream::source::Source;
-use half::f16;
 
 impl Streamed {
     /// Computes all prefixes, each with its last element: [`Scan`], of f32, f16, i32 and u32.

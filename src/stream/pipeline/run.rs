@@ -1,7 +1,7 @@
 //! The stages of a chunk, and runs of one chunk at a time.
 
-use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Port, ReadView, Recorder, Set, Ticket, WriteView};
+use crate::program::prelude::*;
 use crate::stream::chunk::{Chunk, Drained, Fill, Room};
 use crate::stream::pipeline::{Cancel, Outcome};
 use crate::stream::timeline::{Builder, DeviceTimes, Stage};
@@ -41,7 +41,6 @@ pub(super) struct Flight {
     pub(super) outputs: Vec<usize>,
 }
 
-/// A running pipeline.
 pub(super) struct PipelineRun {
     pub(super) id: u64,
     pub(super) inputs: Vec<Room>,
@@ -109,7 +108,6 @@ impl PipelineRun {
         Ok((ticket, Flight { submitted, outputs }))
     }
 
-    /// Maps a set's inputs for writing.
     pub(super) fn write_views(set: &Set) -> Result<Vec<WriteView>> {
         set.inputs.iter().map(Port::write_view).collect()
     }

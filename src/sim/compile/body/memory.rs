@@ -15,7 +15,6 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the type that a pointer points to.
     pub(super) fn pointee(&self, pointer: Handle<Expression>) -> Result<TypeInner> {
         match self.ty(pointer) {
             TypeInner::Pointer { base, .. } => Ok(self.c.inner(*base).clone()),
