@@ -8,6 +8,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const ITEMS: u32 = 15u; // odd, so that the parts of neighbouring threads begin in different banks
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
+const NEAR: u32 = 15u;
 
 // How many of the first `d` elements of the result come from the first sequence. The result is within bounds whatever
 // the order of the elements.
@@ -69,6 +70,34 @@ fn is_beyond(d: u32, at: u32) -> bool { return comes_before(b_at(d - 1u - at), a
 fn find_part(d: u32, a_len: u32, b_len: u32) -> u32 {
     var begin = max(d, b_len) - b_len;
     var end = min(d, a_len);
+#if GUESS
+    // Near the place that it has if the elements lie evenly.
+    let guess = clamp(u32(f32(d) * f32(a_len) / f32(max(a_len + b_len, 1u))), begin, end);
+    var step = NEAR;
+    if guess < end && !comes_before(second_at(d - 1u - guess), first_at(guess)) {
+        begin = guess + 1u;
+        while step < end - begin {
+            let at = begin + step;
+            if comes_before(second_at(d - 1u - at), first_at(at)) {
+                end = at;
+                break;
+            }
+            begin = at + 1u;
+            step *= 8u;
+        }
+    } else {
+        end = guess;
+        while step < end - begin {
+            let at = end - step;
+            if !comes_before(second_at(d - 1u - at), first_at(at)) {
+                begin = at + 1u;
+                break;
+            }
+            end = at;
+            step *= 8u;
+        }
+    }
+#endif
     while begin < end {
         let middle = begin + (end - begin) / 2u;
         if comes_before(second_at(d - 1u - middle), first_at(middle)) { end = middle; } else { begin = middle + 1u; }
@@ -154,8 +183,8 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
     return merged;
 }
 
-// The ITEMS elements of a thread. All threads of the workgroup call it; wg_words may be overwritten afterwards.
-fn merge_items(parts: Parts, lane: u32) -> Merged {
+// Loads a tile into wg_words, and ends with a barrier.
+fn load_words(parts: Parts, lane: u32) {
     // All loads are in flight together.
 #for k in ITEMS
     let p_{k} = lane + {k}u * WORKGROUP_SIZE;
@@ -171,6 +200,11 @@ fn merge_items(parts: Parts, lane: u32) -> Merged {
 #end
     fill_beyond(lane);
     workgroupBarrier();
+}
+
+// The ITEMS elements of a thread. All threads of the workgroup call it; wg_words may be overwritten afterwards.
+fn merge_items(parts: Parts, lane: u32) -> Merged {
+    load_words(parts, lane);
     let merged = merge_run(0u, parts.of_a, parts.count, min(lane * ITEMS, parts.count));
     workgroupBarrier();
     return merged;

@@ -1,9 +1,9 @@
 // Unites two sorted multisets, in the order of their merge: Green, McColl, Bader, GPU Merge Path (2012). Of equal
 // elements those of the first array come first. Each is a partner for one of the second, which is left out. A workgroup
-// walks a tile of the merge, ITEMS elements a thread, moves what is kept to the front of workgroup memory, and stores
-// it behind what earlier tiles keep. set_union_count counts what a tile keeps. set_union_tiles stores it, behind counts
-// that were scanned or, with ONCE, behind those at which it looks back. With HALVES elements are 16 bits, two in a
-// word. LIMITED, both lengths lie behind the diagonals. With PLACES it also stores where kept elements stood.
+// walks a tile of the merge, ITEMS elements a thread. set_union_tiles stores what is kept, behind earlier tiles: ONCE
+// it looks back at their counts, else set_union_count counted. set_union_marks marks elements of the second array that
+// have a partner or, ALONE, none. With HALVES elements are 16 bits, two in a word. LIMITED, both lengths lie behind the
+// diagonals. With PLACES it also stores where kept elements stood.
 #import primitives/merge_path
 #import primitives/set_order
 #if !SUBGROUPS
@@ -21,6 +21,10 @@ struct Params {
 @group(0) @binding(1) var<storage, read> first: array<u32>;
 @group(0) @binding(2) var<storage, read> second: array<u32>;
 @group(0) @binding(3) var<storage, read> diagonals: array<u32>;
+#if MARKS
+// Bit i % 32 of word i / 32: element i of the second array is kept.
+@group(0) @binding(4) var<storage, read_write> marks: array<atomic<u32>>;
+#else
 #if COUNT
 @group(0) @binding(4) var<storage, read_write> counts: array<u32>;
 #else
@@ -38,6 +42,7 @@ const OUTPUT_BINDING: u32 = 5u;
 const BLOCK: u32 = 2048u; // counts a block of compact_scan
 @group(0) @binding(4) var<storage, read> counts: array<u32>;
 @group(0) @binding(5) var<storage, read> sums: array<u32>;
+#endif
 #endif
 #endif
 
@@ -113,7 +118,7 @@ fn open_before(i: u32, j: u32, held: Parts) -> Open {
 }
 
 // The thread's elements, and a bit for each that is kept.
-#if PLACES
+#if PLACES || MARKS
 // Also a bit for each of the second array, and the thread's place in both arrays.
 struct Walked { elements: array<u32, ITEMS>, kept: u32, second: u32, of_first: u32, of_second: u32 }
 #else
@@ -122,25 +127,12 @@ struct Walked { elements: array<u32, ITEMS>, kept: u32 }
 
 // All threads of the workgroup call it.
 fn walk_tile(parts: Parts, lane: u32) -> Walked {
-    // All loads are in flight together, and those of the elements before the tile.
+    // The elements before the tile.
     var of_first = 0u;
     if parts.a > 0u { of_first = a_at(parts.a - 1u); }
     var of_second = 0u;
     if parts.b > 0u { of_second = b_at(parts.b - 1u); }
-#for k in ITEMS
-    let p_{k} = lane + {k}u * WORKGROUP_SIZE;
-    var word_{k} = 0u;
-    if p_{k} < parts.of_a {
-        word_{k} = a_at(parts.a + p_{k});
-    } else if p_{k} < parts.count {
-        word_{k} = b_at(parts.b + p_{k} - parts.of_a);
-    }
-#end
-#for k in ITEMS
-    wg_words[p_{k}] = word_{k};
-#end
-    fill_beyond(lane);
-    workgroupBarrier();
+    load_words(parts, lane);
     first_begin = 0u;
     second_begin = parts.of_a;
     let len = parts.count;
@@ -185,13 +177,26 @@ fn walk_tile(parts: Parts, lane: u32) -> Walked {
         let open = open_before(parts.a + skipped, parts.b + d - skipped, parts);
         paired = pair_repeats(second, equal, select(0u, open.spare, open.key == before));
     }
-    walked.kept = ~paired & there;
-#if PLACES
+    walked.kept = kept_of(second, paired) & there;
+#if PLACES || MARKS
     walked.second = second;
     walked.of_first = parts.a + skipped;
     walked.of_second = parts.b + d - skipped;
 #endif
     return walked;
+}
+
+// Which elements are kept, of those of the second array and those that have a partner.
+fn kept_of(second: u32, paired: u32) -> u32 {
+#if MARKS
+#if ALONE
+    return second & ~paired;
+#else
+    return paired;
+#endif
+#else
+    return ~paired;
+#endif
 }
 
 // The elements that have a partner: `spare` have none of those before that equal the one before.
@@ -304,6 +309,40 @@ fn total_of_tile(tile: u32, lane: u32) -> Item { return rank_kept(count_share(ti
 #endif
 #endif
 
+#if MARKS
+const MARKED: u32 = TILE / 32u + 2u;
+var<workgroup> wg_marks: array<atomic<u32>, MARKED>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn set_union_marks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let tile = workgroup_index(group);
+    if tile >= params.tiles { return; }
+#if LIMITED
+    if is_beyond_end(tile) { return; }
+#endif
+    for (var i = lane; i < MARKED; i += WORKGROUP_SIZE) { atomicStore(&wg_marks[i], 0u); }
+    let parts = tile_parts(tile);
+    let walked = walk_tile(parts, lane);
+    var bits = 0u;
+    var seconds = 0u;
+#for k in ITEMS
+    bits |= ((walked.kept >> {k}u) & 1u) << seconds;
+    seconds += (walked.second >> {k}u) & 1u;
+#end
+    let base = parts.b / 32u;
+    let at = walked.of_second - 32u * base;
+    if bits != 0u {
+        atomicOr(&wg_marks[at / 32u], bits << (at % 32u));
+        let rest = (bits >> 1u) >> (31u - at % 32u);
+        if rest != 0u { atomicOr(&wg_marks[at / 32u + 1u], rest); }
+    }
+    workgroupBarrier();
+    for (var i = lane; i < MARKED; i += WORKGROUP_SIZE) {
+        let word = atomicLoad(&wg_marks[i]);
+        if word != 0u { atomicOr(&marks[base + i], word); }
+    }
+}
+#else
 #if COUNT
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn set_union_count(
@@ -426,4 +465,5 @@ fn set_union_tiles(
     for (var p = lane; p < rank.y; p += WORKGROUP_SIZE) { places[before + p] = wg_words[p]; }
 #endif
 }
+#endif
 #endif

@@ -1,6 +1,7 @@
 //! Kernels that select, partition, unique and run-length share: kept elements move to the front, in order.
 
 use super::lookback::Posts;
+use super::sets;
 use crate::program::prelude::*;
 use std::sync::Arc;
 
@@ -56,6 +57,11 @@ pub(super) enum Keep {
     Heads,
     /// Sorted elements with a partner in a second sorted array, of this length, or without one.
     Partner {
+        others: usize,
+        alone: bool,
+    },
+    /// The same; a walk of both arrays marks them before.
+    Marked {
         others: usize,
         alone: bool,
     },
@@ -159,7 +165,10 @@ impl Compaction<'_> {
         if flagged {
             program.operands.push(operand("flags", DType::U32, n, Access::Read));
         }
-        let others = if let Keep::Partner { others, .. } = *self.keep { Some(others) } else { None };
+        let others = match *self.keep {
+            Keep::Partner { others, .. } | Keep::Marked { others, .. } => Some(others),
+            _ => None,
+        };
         if let Some(others) = others {
             program.operands.push(operand("others", dtype, others, Access::Read));
         }
@@ -180,7 +189,9 @@ impl Compaction<'_> {
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
 
         let arrays = 1 + u32::from(flagged || others.is_some());
-        let inputs = arrays + lengths.len() as u32;
+        let marked = if let Keep::Marked { alone, .. } = *self.keep { Some(alone) } else { None };
+        // Marks stand for the second array, whose length is no longer of interest.
+        let inputs = arrays + if marked.is_some() { u32::from(self.counted) } else { lengths.len() as u32 };
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("HALVES", dtype == DType::F16)
@@ -195,6 +206,7 @@ impl Compaction<'_> {
                 let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
                 spec.flag("FLOAT_KEYS", dtype.is_float()).flag("ORDERED", subgroups)
             }
+            Keep::Marked { .. } => spec.slot("keep", Fragment::Library("primitives/keep_marked")),
             Keep::Partner { alone, .. } => {
                 let file = if *alone { "primitives/set_difference" } else { "primitives/set_intersection" };
                 let spec = spec.slot("keep", Fragment::Library(file)).flag("ORDERED", true);
@@ -209,6 +221,9 @@ impl Compaction<'_> {
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
+        if let (Some(alone), Some(others), true) = (marked, others, n > 0) {
+            bindings[1] = sets::mark(&mut program, [n, others], dtype, (alone, self.counted), profile)?;
+        }
         let all = tiles as u32;
         let others = others.map_or(0, |others| others as u32);
         let params =

@@ -56,20 +56,26 @@ use super::sets::{SetForm, kept_of_a};
 /// sorted.
 ///
 /// # Cost
-/// A thread finds the places of four elements in `b` together, behind that of its last element: about
-/// `log2(128 m / n)` comparisons each, whose loads nearby elements share. The rest as [`Select`](crate::Select) by a
-/// predicate. Values take a pass more, launched for the count, and 4 bytes of scratch an element of `a`.
+/// `merge-path` reads both arrays once, then `a` again, and takes `n / 8` bytes of scratch, and 4 for each 448 elements
+/// of both arrays or more. In the others a thread finds the places of four elements in `b` together, behind that of its
+/// last element: about `log2(128 m / n)` comparisons each, whose loads nearby elements share. The rest as
+/// [`Select`](crate::Select) by a predicate. Values take a pass more, launched for the count, and 4 bytes of scratch an
+/// element of `a`.
 ///
 /// # Variants
-/// As [`Select`](crate::Select).
+/// Those of [`Select`](crate::Select), and
+/// - `merge-path`: a walk of the merge of both arrays marks what is kept, and a second pass moves it. GPUs take it
+///   unless `b` is more than four times as long as `a`.
 ///
 /// # Errors
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run, values of 64 bits.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding; `n + m` of 2^32 and more
+///   with `merge-path`.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// As [`Select`](crate::Select), with galloping search: `shaders/primitives/set_partner.wgsl`.
+/// As [`Select`](crate::Select), with galloping search: `shaders/primitives/set_partner.wgsl`. Merge path, O. Green,
+/// R. McColl and D. Bader (2012): `shaders/primitives/set_union.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetIntersection {
     form: SetForm,

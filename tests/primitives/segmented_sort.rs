@@ -120,6 +120,30 @@ fn segments_at_the_ends_of_chunks_match_the_reference() {
     }
 }
 
+/// A few lanes sort up to 32, 64, 128 or 256 keys without values, also of a segment that ends in the next tile.
+#[test]
+fn keys_of_short_segments_match_the_reference() {
+    let n = 9001;
+    let growing: Vec<usize> = (0..300).collect();
+    let lengths: [&[usize]; 6] = [
+        &[100],
+        &[16, 17, 32, 33, 64, 65, 128, 129, 256, 257],
+        &growing,
+        &[1900, 19, 2, 1],
+        &[1800, 250, 5, 1865, 256, 2, 250],
+        &[1664, 256, 1, 1600, 1, 257, 2000, 128],
+    ];
+    for device in devices() {
+        let mut random = Random::new(11);
+        for lengths in sample(&lengths, 3) {
+            // An average of 32 and more selects the lists of chunks.
+            check(device, &random.elements::<u32>(n), &offsets(n, lengths), true);
+            let few: Vec<i32> = random.elements::<i32>(n).iter().map(|x| x % 5).collect();
+            check(device, &few, &offsets(n, lengths), true);
+        }
+    }
+}
+
 #[test]
 fn each_variant_sorts_long_segments() {
     for device in devices() {
