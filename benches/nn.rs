@@ -205,10 +205,13 @@ fn pool_backward_weights(bench: &mut Bench) -> Result<()> {
     for (kernel, stride) in [([2, 2], [2, 2]), ([3, 3], [1, 1])] {
         let op = Pool2dBackwardWeights::new(shape, kernel).stride(stride);
         let windows = op.dy_shape()?.iter().product();
-        let [x, dy] = [shape.iter().product(), windows].map(|len| random(&bench.gpu, len, centred));
+        let (x, dy) =
+            (random(&bench.gpu, shape.iter().product(), centred)?, random(&bench.gpu, windows, centred)?);
         let dw = bench.gpu.alloc::<f32>(kernel.iter().product())?;
         let size = format!("{n}x{c}x{h}x{w} {}x{} stride {}", kernel[0], kernel[1], stride[0]);
-        bench.op::<f32>(&op, size, &[&x?, &dy?, &dw])?;
+        for v in Pool2dBackwardWeights::variants() {
+            bench.op::<f32>(&op.clone().variant(v.name), &size, &[&x, &dy, &dw])?;
+        }
     }
     Ok(())
 }
@@ -305,8 +308,10 @@ fn batch_norm_train(bench: &mut Bench) -> Result<()> {
     for shape in bench.scale([[64, 64, 112, 112], [64, 512, 7, 7]], [[2, 8, 56, 56], [2, 64, 7, 7]]) {
         let [n, c, h, w] = shape;
         let size = format!("{n}x{c}x{h}x{w}");
-        any(bench, &BatchNormTrain::new(shape), size.clone())?;
-        any(bench, &BatchNormBackward::new(shape), size)?;
+        for v in BatchNormTrain::variants() {
+            any(bench, &BatchNormTrain::new(shape).variant(v.name), size.clone())?;
+            any(bench, &BatchNormBackward::new(shape).variant(v.name), size.clone())?;
+        }
     }
     Ok(())
 }

@@ -48,6 +48,15 @@ struct Odd {
     __host__ __device__ bool operator()(unsigned x) const { return x & 1; }
 };
 
+// An affine map of two words, and the one that applies x first.
+struct Map {
+    float a, b;
+};
+
+struct Compose {
+    __host__ __device__ Map operator()(Map x, Map y) const { return {y.a * x.a, y.a * x.b + y.b}; }
+};
+
 int main(int count, char** arguments) {
     if (count > 1) only = arguments[1];
     const size_t largest = size_t(1) << 28;
@@ -167,6 +176,10 @@ int main(int count, char** arguments) {
     unsigned *values = random<unsigned>(largest, 4294967296.0f), *values_to = random<unsigned>(largest, 2);
     unsigned* total = (unsigned*)out;
     fill_words<<<unsigned(largest / 256), 256>>>(word, largest);
+    peer("CUB", "scan", "f32", "affine " + std::to_string(all / 2), [&] {
+        bytes = limit;
+        CHECK(cub::DeviceScan::InclusiveScan(scratch, bytes, (Map*)kept, (Map*)to, Compose(), all / 2));
+    });
     for (int n : {1 << 16, 1 << 20, 1 << 24, bytes_in}) {
         std::string size = std::to_string(n);
         peer("CUB", "scan", "u32", size,

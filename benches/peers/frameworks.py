@@ -145,6 +145,18 @@ x, gamma, beta = centred(16384, 4096), centred(4096), centred(4096)
 rows.append(row("softmax", "f32", "16384x4096", lambda: F.softmax(x, -1)))
 rows.append(row("layer-norm", "f32", "16384x4096", lambda: F.layer_norm(x, (4096,), gamma, beta)))
 rows.append(row("rms-norm", "f32", "16384x4096", lambda: F.rms_norm(x, (4096,), gamma)))
+for shape in ((64, 64, 112, 112), (64, 512, 7, 7)):
+    x, dy = centred(*shape).requires_grad_(), centred(*shape)
+    gamma, beta = (centred(shape[1]).requires_grad_() for _ in range(2))
+    mean, variance = centred(shape[1]), centred(shape[1]).abs()
+    train = lambda: F.batch_norm(x, mean, variance, gamma, beta, training=True)
+    size = "x".join(map(str, shape))
+    with torch.no_grad():
+        rows.append(row("batch-norm-train", "f32", size, train))
+    y = train()
+    backward = lambda: torch.autograd.grad(y, (x, gamma, beta), dy, retain_graph=True)
+    rows.append(row("batch-norm-backward", "f32", size, backward))
+del dy, y
 x = centred(32, 64, 224, 224)
 rows.append(row("pool", "f32", "32x64x224x224 max 2x2", lambda: F.max_pool2d(x, 2)))
 

@@ -1,24 +1,6 @@
 // The state of a part of a channel, and how two are joined: number of elements, mean, and sum of squared differences
 // from the mean (T. Chan, G. Golub, R. LeVeque 1979). With GRADIENTS the sums of dy and of dy times the normalised x.
-#import workgroup/index
-
-const WORKGROUP_SIZE: u32 = 256u;
-
-struct Params {
-    images: u32,
-    channels: u32,
-    len: u32, // elements of a plane
-    origin: u32, // of the first image in its binding
-    block: u32, // items of a part
-    parts: u32, // of each channel in this dispatch
-    first_part: u32,
-    all_parts: u32,
-    count: f32, // elements of a channel
-    eps: f32,
-    momentum: f32,
-    correction: f32, // from the variance to the one that is averaged
-}
-@group(0) @binding(0) var<uniform> params: Params;
+#import nn/batch_norm_train_params
 
 var<workgroup> wg_states: array<vec4<f32>, WORKGROUP_SIZE>;
 

@@ -1,6 +1,7 @@
 // Sums the products of cells and gradients for each weight of the windows of a weighted pool. A workgroup takes `block`
-// windows that follow each other and CELLS of the R S weights, each thread every 256th window; it writes one partial
-// sum for each weight.
+// windows that follow each other and CELLS of the R S weights, each thread every 256th window; with COLUMNS of all
+// weights, each thread every 256th run of ROWS windows down a column, whose cells it loads once. It writes one partial
+// sum for each weight, and pool_backward_weights_sum adds them.
 #import nn/pool_params
 #import element/f32 as element
 
@@ -9,7 +10,7 @@ const GROUPS: u32 = 1u; // of CELLS weights
 
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read> gradients: array<u32>;
-@group(0) @binding(3) var<storage, read_write> output: array<f32>; // a row of weights for each part
+@group(0) @binding(3) var<storage, read_write> output: array<f32>; // a row of parts for each weight
 
 var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
 
@@ -26,8 +27,75 @@ fn workgroup_total(lane: u32, own: f32) -> f32 {
     return wg_sums[lane];
 }
 
+// Where the partial sum of a weight goes.
+fn partial_place(weight: u32, part: u32) -> u32 { return weight * params.all_parts + params.first_part + part; }
+
+#if COLUMNS
+const R: u32 = 2u;
+const S: u32 = 2u;
+const STRIDE: u32 = 2u; // down
+const ROWS: u32 = 4u; // windows of a run
+const CELL_ROWS: u32 = (ROWS - 1u) * STRIDE + R;
+
+fn cell(place: u32) -> f32 { return decode(input[place / PACK], place % PACK); }
+#endif
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn pool_backward_weights(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+#if COLUMNS
+    let part = workgroup_index(group);
+    let runs = (params.p + ROWS - 1u) / ROWS;
+    let all = params.planes * runs * params.q;
+    if part * params.block >= all {
+        return;
+    }
+#for c in R * S
+    var sum_{c} = 0.0;
+#end
+    let end = min((part + 1u) * params.block, all);
+    for (var k = part * params.block + lane; k < end; k += WORKGROUP_SIZE) {
+        let j = k % params.q;
+        let i = k / params.q % runs * ROWS;
+        let plane = k / params.q / runs;
+        // Coordinates before the image wrap around. Loads outside read the last row or column.
+        let y0 = i * STRIDE - params.top;
+        let x0 = j * params.stride_w - params.left;
+#for b in S
+        let x_{b} = x0 + {b}u * params.dilation_w;
+        let column_{b} = min(x_{b}, params.w - 1u);
+#end
+#for y in CELL_ROWS
+        let row_{y} = params.wide + (plane * params.h + min(y0 + {y}u, params.h - 1u)) * params.w;
+#for b in S
+        let cell_{y}_{b} = cell(row_{y} + column_{b});
+#end
+#end
+#for u in ROWS
+        let at_{u} = params.narrow + (plane * params.p + min(i + {u}u, params.p - 1u)) * params.q + j;
+        let gradient_{u} = decode(gradients[at_{u} / PACK], at_{u} % PACK);
+#end
+#for u in ROWS
+        if i + {u}u < params.p {
+#for a in R
+#for b in S
+#if PADDED
+            let inside_{a}_{b} = y0 + {u * STRIDE + a}u < params.h && x_{b} < params.w;
+            sum_{a * S + b} += select(0.0, gradient_{u} * cell_{u * STRIDE + a}_{b}, inside_{a}_{b});
+#else
+            sum_{a * S + b} += gradient_{u} * cell_{u * STRIDE + a}_{b};
+#endif
+#end
+#end
+        }
+#end
+    }
+#for c in R * S
+    let total_{c} = workgroup_total(lane, sum_{c});
+    if lane == 0u {
+        output[partial_place({c}u, part)] = total_{c};
+    }
+#end
+#else
     let index = workgroup_index(group);
     let part = index / GROUPS;
     let windows = params.planes * params.p * params.q;
@@ -61,7 +129,8 @@ fn pool_backward_weights(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
 #for c in CELLS
     let total_{c} = workgroup_total(lane, sum_{c});
     if lane == 0u && first_cell + {c}u < all {
-        output[(params.first_part + part) * all + first_cell + {c}u] = total_{c};
+        output[partial_place(first_cell + {c}u, part)] = total_{c};
     }
 #end
+#endif
 }

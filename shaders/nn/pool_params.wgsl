@@ -22,7 +22,8 @@ struct Params {
     dilation_w: u32,
     wide: u32, // offset of the first plane in its binding, in elements
     narrow: u32, // offset of the first plane of windows
-    block: u32, // windows of a part, and the first part of this chunk, where parts are summed
+    block: u32, // windows of a part, the first part of this chunk, and all parts, where they are summed
     first_part: u32,
+    all_parts: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -5,7 +5,7 @@ use crate::program::prelude::*;
 kernel_params! {
     /// Parameters of the kernels that sum over a channel.
     #[derive(Default)]
-    struct ChannelParams {
+    pub(super) struct ChannelParams {
         images: u32,
         channels: u32,
         len: u32,
@@ -58,11 +58,11 @@ impl BatchChannels<'_> {
         self.plane().is_multiple_of(4)
     }
 
-    fn channels(&self) -> u64 {
+    pub(super) fn channels(&self) -> u64 {
         self.shape[1] as u64
     }
 
-    fn image_bytes(&self) -> u64 {
+    pub(super) fn image_bytes(&self) -> u64 {
         4 * self.channels() * self.plane()
     }
 

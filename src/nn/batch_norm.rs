@@ -105,7 +105,8 @@ impl Op<f32> for BatchNorm {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 5.0, profile)?;
+        let only = || ("planes", "the only variant".to_owned());
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 5.0, profile, only)?;
         let plane = h * w;
         check_rows("batch-norm", &program.operands[0], plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;

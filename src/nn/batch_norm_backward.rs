@@ -1,8 +1,9 @@
 //! The gradients of batch norm in training.
 
 use super::batch_channels::{BatchChannels, WORKGROUP};
-use super::batch_norm_train::{SAMPLES, VARIANTS};
+use super::batch_norm_train::SAMPLES;
 use super::batch_program::{begin, built};
+use super::batch_resident::{RESIDENT, VARIANTS, leave_out_posts};
 use super::by_name::EPS;
 use crate::program::prelude::*;
 
@@ -37,32 +38,35 @@ use crate::program::prelude::*;
 /// f32.
 ///
 /// # Precision and determinism
-/// Mean and variance are found anew, as by [`BatchNormTrain`](super::BatchNormTrain); sums are f32, over parts of a
-/// channel and then over parts. The same device gives the same bits.
+/// Mean and variance are found anew, as by [`BatchNormTrain`](super::BatchNormTrain), with the same bits or not; sums are
+/// f32, over parts of a channel and then over parts.
 /// [`reference::batch_norm_backward_bound`](crate::reference::batch_norm_backward_bound) bounds the error.
 ///
 /// # Cost
-/// About 25 operations an element. `x` is read three times and `dy` twice, `dx` is written once. Five dispatches (more
-/// for an `x` above the largest binding). Scratch of 32 bytes for each part of a channel, at most about 2048 parts, and
-/// 8 bytes a channel.
+/// About 25 operations an element. `dx` is written once. `parts` reads `x` three times and `dy` twice, in five dispatches
+/// (more for an `x` above the largest binding), with scratch of 32 bytes for each part of a channel, at most about 2048
+/// parts, and 8 bytes a channel. `resident` reads both once, in two dispatches, with scratch of 16 bytes a tile; in one
+/// dispatch without scratch if a workgroup holds a channel.
 ///
 /// # Variants
-/// `parts`.
+/// As [`BatchNormTrain`](super::BatchNormTrain), where `resident` takes channels of half as many elements.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): an extent of 0.
 /// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
 ///   finite.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `resident` by name for a channel or an `x` that is too large.
 ///
 /// # Algorithm
 /// `shaders/nn/batch_norm_train_partials.wgsl` and `batch_norm_train_join.wgsl`, twice each, then
-/// `batch_norm_backward.wgsl`.
+/// `batch_norm_backward.wgsl`; or `batch_norm_train_resident.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchNormBackward {
     shape: [usize; 4],
     eps: f32,
     variant: String,
+    leave_out: bool,
 }
 
 kernel_params! {
@@ -72,7 +76,7 @@ kernel_params! {
 impl BatchNormBackward {
     /// Takes `x` of this shape (N, C, H, W), with an epsilon of 1e-5.
     pub fn new(shape: [usize; 4]) -> Self {
-        Self { shape, eps: 1e-5, variant: "auto".into() }
+        Self { shape, eps: 1e-5, variant: "auto".into(), leave_out: false }
     }
 
     /// Sets what was added to the variance. The default is 1e-5.
@@ -83,6 +87,8 @@ impl BatchNormBackward {
     }
 
     variants!(variant);
+
+    leave_out_posts!();
 
     pub(crate) fn parts(&self) -> ([usize; 4], f32) {
         (self.shape, self.eps)
@@ -99,7 +105,6 @@ impl Op<f32> for BatchNormBackward {
     proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile)?;
         let channels = BatchChannels {
             op: INFO.name,
             shape: self.shape,
@@ -108,11 +113,20 @@ impl Op<f32> for BatchNormBackward {
             correction: 1.0,
             profile,
         };
+        let tiles = || channels.tiles(2);
+        let policy = || channels.preferred(tiles());
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile, policy)?;
         channels.check(&program.operands[0])?;
         let [n, c, h, w] = self.shape;
         index_u32(INFO.name, "planes", n * c)?;
         let [x, dy, dx] = [0, 2, 3].map(Resource::Operand);
         let [gamma, dgamma, dbeta] = [1, 4, 5].map(|i| Binding::operand(i, &program.operands));
+        if program.variant() == RESIDENT {
+            let bindings = (0..6).map(|i| Binding::operand(i, &program.operands)).collect();
+            let spec = Spec::new().flag("GRADIENTS", true);
+            channels.resident(&mut program, tiles(), spec, bindings, 4, self.leave_out)?;
+            return Ok(program);
+        }
         let found = channels.statistics(&mut program, x, &[]);
         channels.gradients(&mut program, [x, dy], found, [dbeta, dgamma]);
         let spec = Spec::new().flag("VECTORS", channels.vectors());

@@ -3,9 +3,11 @@
 use super::BatchNorm;
 use super::batch_channels::BatchChannels;
 use super::batch_program::{begin, built};
+use super::batch_resident::{RESIDENT, VARIANTS, leave_out_posts};
 use super::by_name::EPS;
 use crate::dense::Activation;
 use crate::program::prelude::*;
+use crate::shader::Fragment;
 
 /// Normalises channels by the statistics of the batch, as in training:
 /// `y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]`, with the mean and the biased
@@ -43,28 +45,35 @@ use crate::program::prelude::*;
 /// f32.
 ///
 /// # Precision and determinism
-/// Mean and squared differences are joined pairwise by Chan's formula, which does not cancel, however far the mean is
-/// from 0. The same device gives the same bits.
+/// `parts` joins mean and squared differences pairwise by Chan's formula; `resident` adds the squared differences from
+/// the mean of each tile, then joins tiles. Neither cancels, however far the mean is from 0. The same device gives the
+/// same bits in `parts`; in `resident` a workgroup that waited in vain for another may round the statistics otherwise.
 /// [`reference::batch_norm_train_bound`](crate::reference::batch_norm_train_bound) bounds the error. A NaN or infinity
 /// makes the results of its channel NaN or infinite, and no others.
 ///
 /// # Cost
-/// About 15 operations an element. `x` is read twice and `y` written once. Three dispatches (more for an `x` above the
-/// largest binding). Scratch of 16 bytes for each part of a channel, at most about 2048 parts, and 8 bytes a channel.
+/// About 15 operations an element. `y` is written once. `parts` reads `x` twice, in three dispatches (more for an `x`
+/// above the largest binding), with scratch of 16 bytes for each part of a channel, at most about 2048 parts, and 8 bytes
+/// a channel. `resident` reads `x` once, in two dispatches, with scratch of 8 bytes a tile and a channel; in one
+/// dispatch without scratch if a workgroup holds a channel.
 ///
 /// # Variants
-/// `parts`.
+/// `parts` takes any shape. `resident` takes channels that 128 workgroups hold in registers and workgroup memory, of up to
+/// 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding. `auto` (the default) takes it on cards and, where a workgroup holds a channel, on
+/// every GPU.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
 /// - [`TooLarge`](ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
 ///   finite, a `momentum` outside 0 to 1.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `resident` by name for a channel or an `x` that is too large.
 ///
 /// # Algorithm
 /// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015; T. Chan, G. Golub and R. LeVeque, *Updating Formulae and a
 /// Pairwise Algorithm for Computing Sample Variances*, 1979. `shaders/nn/batch_norm_train_partials.wgsl`,
-/// `batch_norm_train_join.wgsl`, then `batch_norm.wgsl`.
+/// `batch_norm_train_join.wgsl`, then `batch_norm.wgsl`; or `batch_norm_train_resident.wgsl`, whose workgroups wait for
+/// each other as in T. Smith, R. Levien and J. D. Owens, *Decoupled Fallback*, 2025.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchNormTrain {
     shape: [usize; 4],
@@ -74,6 +83,7 @@ pub struct BatchNormTrain {
     running: RunningStatistics,
     activation: Activation,
     variant: String,
+    leave_out: bool,
 }
 
 /// What becomes of the running statistics.
@@ -86,9 +96,6 @@ pub(super) enum RunningStatistics {
     Absent,
 }
 
-pub(super) const VARIANTS: &[Variant] =
-    &[Variant::portable("parts", "parts of each channel, then their join, then a pass over the elements")];
-
 impl BatchNormTrain {
     /// Normalises `x` of this shape (N, C, H, W), with an epsilon of 1e-5 and a momentum of 0.1.
     pub fn new(shape: [usize; 4]) -> Self {
@@ -100,6 +107,7 @@ impl BatchNormTrain {
             running: RunningStatistics::Apart,
             activation: Activation::None,
             variant: "auto".into(),
+            leave_out: false,
         }
     }
 
@@ -132,6 +140,8 @@ impl BatchNormTrain {
     }
 
     variants!(variant);
+
+    leave_out_posts!();
 
     /// Returns the same norm as a layer of a network.
     pub(super) fn within(
@@ -179,8 +189,20 @@ impl Op<f32> for BatchNormTrain {
     proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 15.0, profile)?;
         let op = INFO.name;
+        let running = self.running;
+        let (_, _, _, correction) = self.parts();
+        let channels = BatchChannels {
+            op,
+            shape: self.shape,
+            eps: self.eps,
+            momentum: self.momentum,
+            correction: correction as f32,
+            profile,
+        };
+        let tiles = || channels.tiles(1);
+        let policy = || channels.preferred(tiles());
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 15.0, profile, policy)?;
         if !(0.0..=1.0).contains(&self.momentum) {
             return Err(err!(
                 InvalidArgument,
@@ -188,7 +210,6 @@ impl Op<f32> for BatchNormTrain {
                 self.momentum
             ));
         }
-        let running = self.running;
         if program.operands[0].len == self.shape[1]
             && !self.population
             && running != RunningStatistics::Absent
@@ -199,15 +220,6 @@ impl Op<f32> for BatchNormTrain {
                 self.shape
             ));
         }
-        let (_, _, _, correction) = self.parts();
-        let channels = BatchChannels {
-            op,
-            shape: self.shape,
-            eps: self.eps,
-            momentum: self.momentum,
-            correction: correction as f32,
-            profile,
-        };
         channels.check(&program.operands[0])?;
         let given = match running {
             RunningStatistics::Apart => &[3, 4, 6, 7][..],
@@ -222,6 +234,17 @@ impl Op<f32> for BatchNormTrain {
                 &[]
             }
         };
+        if program.variant() == RESIDENT {
+            let bindings = program.operands.iter().enumerate();
+            let bindings = bindings.map(|(i, _)| Binding::operand(i, &program.operands)).collect::<Vec<_>>();
+            let spec = Spec::new()
+                .slot("activation", Fragment::Library(self.activation.fragment()))
+                .flag("RUNNING", !given.is_empty())
+                .flag("IN_PLACE", running == RunningStatistics::InPlace)
+                .constant("OUTPUT_BINDING", if given.is_empty() { 4 } else { 6 });
+            channels.resident(&mut program, tiles(), spec, bindings, 2, self.leave_out)?;
+            return Ok(program);
+        }
         let bound: Vec<_> = given.iter().map(|&i| Binding::operand(i, &program.operands)).collect();
         let found = channels.statistics(&mut program, Resource::Operand(0), &bound);
         let normalise =

@@ -9,7 +9,8 @@ fn extents<'a>(formula: &str, shape: &'a [usize; 4]) -> &'a [usize] {
     if formula == "(C)" { &shape[1..2] } else { shape }
 }
 
-/// Checks the shape of `x` and the epsilon, and begins a program of `flop` operations for each element.
+/// Checks the shape of `x` and the epsilon, and begins a program of `flop` operations for each element, of the variant
+/// that `policy` takes for `auto`.
 pub(super) fn begin(
     op: &Operation,
     shape: [usize; 4],
@@ -17,11 +18,14 @@ pub(super) fn begin(
     variant: &str,
     flop: f64,
     profile: &DeviceProfile,
+    policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<Program> {
     check_images(op.name, shape)?;
     let len = elements(op.name, "x", &shape)?;
     check_eps(op.name, eps)?;
-    let mut program = Program::of_only_variant(op.name, variant, (op.variants)(), profile)?;
+    let (variant, decision) = choose(op.name, variant, (op.variants)(), profile, policy)?;
+    let mut program = Program::new(op.name, decision);
+    program.determinism = variant.determinism(true);
     let f32s = |name, formula, access| {
         let len = extents(formula, &shape).iter().product();
         Operand { name, dtype: DType::F32, len, access }

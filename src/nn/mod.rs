@@ -27,6 +27,7 @@ mod batch_norm;
 mod batch_norm_backward;
 mod batch_norm_train;
 mod batch_program;
+mod batch_resident;
 mod bias_backward;
 mod binary_cross_entropy;
 mod by_name;

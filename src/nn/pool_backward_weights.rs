@@ -1,7 +1,6 @@
 //! The gradient of weighted pooling with respect to its weights.
 
 use super::by_name::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
-use super::columns::Columns;
 use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::program::prelude::*;
@@ -42,30 +41,38 @@ use crate::program::prelude::*;
 ///
 /// # Cost
 /// Two flop for each cell of each window. Up to 16 weights are summed at a time; each time reads `dy`, and the cells of
-/// `x` under those weights, once. Two or three dispatches, and scratch of 4 R S bytes for each of at most about 2048
-/// parts.
+/// `x` under those weights, once. Two dispatches (more for an `x` above the largest binding), and scratch of 4 R S bytes
+/// for each of at most about 528 parts.
 ///
 /// # Variants
-/// `parts`.
+/// `parts` takes any windows. `columns` takes windows of at most 16 cells, without dilation down: a thread loads the
+/// cells under up to eight windows down a column once. `auto` (the default) takes it where it can.
 ///
 /// # Errors
 /// Those of [`Pool2d`](super::Pool2d), and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
 /// 32767 cells.
 ///
 /// # Algorithm
-/// `shaders/nn/pool_backward_weights.wgsl`, then the sums of `bias_backward.wgsl`.
+/// `shaders/nn/pool_backward_weights.wgsl`, then `pool_backward_weights_sum.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool2dBackwardWeights {
     windows: Windows,
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("parts", "parts of all windows, several weights at a time, then their sums")];
+kernel_params! { struct WeightSumsParams { weights: u32, parts: u32 } }
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("parts", "parts of all windows, several weights at a time, then their sums"),
+    Variant::portable(
+        "columns",
+        "the same, each thread with windows down a column, whose cells it loads once",
+    ),
+];
 
 const WORKGROUP: u64 = 256;
 
-/// Maximum weights that a workgroup sums.
+/// Maximum weights that a workgroup sums at a time.
 const MAX_CELLS: u64 = 16;
 
 impl Pool2dBackwardWeights {
@@ -96,6 +103,21 @@ impl Pool2dBackwardWeights {
         &self.windows
     }
 
+    /// Tells whether a thread can hold the cells under windows down a column.
+    fn runs_columns(&self) -> bool {
+        let Windows { kernel: [r, s], dilation, .. } = self.windows;
+        (r * s) as u64 <= MAX_CELLS && (dilation[0] == 1 || r == 1)
+    }
+
+    /// Windows down a column for each thread: as many as have fewer than 32 cells together.
+    fn column_rows(&self) -> u64 {
+        let Windows { kernel: [r, s], stride, .. } = self.windows;
+        let cells = |rows: u64| {
+            ((rows - 1).saturating_mul(stride[0] as u64).saturating_add(r as u64)).saturating_mul(s as u64)
+        };
+        [8, 4, 2].into_iter().find(|&rows| cells(rows) < 32).unwrap_or(1)
+    }
+
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (windows, op) = (&self.windows, INFO.name);
         let (wide, narrow) = windows.lengths()?;
@@ -106,7 +128,24 @@ impl Pool2dBackwardWeights {
                 "{op}: windows of {r} x {s} have more than {MAX_STEPS} weights; use smaller windows"
             ));
         }
-        let mut program = Program::of_only_variant(op, &self.variant, VARIANTS, profile)?;
+        let columns = self.runs_columns();
+        let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
+            if columns {
+                ("columns", "windows down a column share their cells".into())
+            } else {
+                ("parts", "the windows are too large for registers, or their rows are apart".into())
+            }
+        })?;
+        let by_columns = variant.name == "columns";
+        if by_columns && !columns {
+            return Err(err!(
+                Unsupported,
+                "{op}: the variant `columns` takes windows of at most {MAX_CELLS} cells without dilation down, not {r} x {s} \
+                 with a dilation of {}; use `auto`",
+                windows.dilation[0]
+            ));
+        }
+        let mut program = Program::new(op, decision);
         let (all, [.., p, q]) = ((r * s) as u64, windows.output_shape()?);
         program.operands = vec![
             Operand { name: "x", dtype, len: wide, access: Access::Read },
@@ -116,19 +155,31 @@ impl Pool2dBackwardWeights {
         program.operands.push(Operand { name: "dw", dtype: DType::F32, len: r * s, access: Access::Write });
         program.cost = Cost::of(2.0 * narrow as f64 * all as f64, &program.operands);
 
-        let groups = all.div_ceil(MAX_CELLS);
-        let cells = all.div_ceil(groups);
-        let spec = Spec::new()
-            .slot("element", element_fragment(dtype))
-            .constant("CELLS", cells as u32)
-            .constant("GROUPS", groups as u32);
+        let groups = if by_columns { 1 } else { all.div_ceil(MAX_CELLS) };
+        let rows = if by_columns { self.column_rows() } else { 1 };
+        let spec = Spec::new().slot("element", element_fragment(dtype));
+        let spec = if by_columns {
+            spec.flag("COLUMNS", true)
+                .flag("PADDED", windows.pads != [0; 4])
+                .constant("R", r as u32)
+                .constant("S", s as u32)
+                .constant("STRIDE", windows.stride[0] as u32)
+                .constant("ROWS", rows as u32)
+        } else {
+            spec.constant("CELLS", all.div_ceil(groups) as u32).constant("GROUPS", groups as u32)
+        };
         let kernel = program.kernel(Kernel::of_file("nn/pool_backward_weights", spec));
         let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[1], profile };
-        // Enough workgroups to fill a card, of at least four windows a thread.
-        let wanted = (if profile.quirks.few_cores { 16 } else { 2048 } / groups).max(1);
+        // Enough workgroups to fill a card, of at least four windows a thread. GB/s on an H200 (Vulkan, driver
+        // 580.159.04), 32 x 64 x 112 x 112, by rows x workgroups, 2 x 2 and 3 x 3 with stride 1: 2855, 2481 with 4 x 528;
+        // 2791, 2344 with 4 x 1024; 2625, 2151 with 4 x 2048; 2710, 2507 with 8 x 1024; 2736, 1919 with 2 x 1024. By this
+        // rule on an H100 2195 and 2125, `parts` 2043 and 948.
+        let runs_of = |planes: u64| planes * (p.div_ceil(rows as usize) * q) as u64;
+        let wanted = (if profile.quirks.few_cores { 16 } else { 528 } / groups).max(1);
         let most = WORKGROUP * profile.loop_steps(2, 1 << 20);
-        let block = (narrow as u64).div_ceil(wanted).max(4 * WORKGROUP).min(most);
-        let parts_of = |params: &WindowsParams| (u64::from(params.planes) * (p * q) as u64).div_ceil(block);
+        let planes = (windows.shape[0] * windows.shape[1]) as u64;
+        let block = runs_of(planes).div_ceil(wanted).max((4 / rows).max(1) * WORKGROUP).min(most);
+        let parts_of = |params: &WindowsParams| runs_of(u64::from(params.planes)).div_ceil(block);
         let mut chunks = Vec::new();
         windows.each_chunk(&mut program, &operands, |_, params, wide, narrow| {
             chunks.push((params, wide[0], narrow[0]));
@@ -137,14 +188,15 @@ impl Pool2dBackwardWeights {
         let partials = program.scratch(4 * all * parts);
         let mut first_part = 0;
         for (params, x, dy) in chunks {
-            let params = WindowsParams { block: block as u32, first_part, ..params };
+            let params = WindowsParams { block: block as u32, first_part, all_parts: parts as u32, ..params };
             let parts = parts_of(&params);
             first_part += parts as u32;
             program.dispatch(kernel, &params, vec![x, dy, partials], Grid::fold(parts * groups));
         }
-        let gradients = partials.resource;
-        let sums = Columns { rows: parts, n: all, gradients, normed: None, factor: 1.0, profile };
-        sums.sum(&mut program, Some(Resource::Operand(2)), None);
+        let kernel = program.kernel(Kernel::of_file("nn/pool_backward_weights_sum", Spec::new()));
+        let params = WeightSumsParams { weights: all as u32, parts: parts as u32 };
+        let dw = Binding::operand(2, &program.operands);
+        program.dispatch(kernel, &params, vec![partials, dw], Grid::fold(all));
         Ok(program)
     }
 }
@@ -189,7 +241,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for (shape, kernel) in [([2, 3, 8, 8], [2, 2]), ([1, 1, 12, 12], [5, 5]), ([4, 8, 64, 64], [1, 1])] {
         let op = Pool2dBackwardWeights::new(shape, kernel).variant(variant);
+        if variant == "columns" && !op.runs_columns() {
+            continue;
+        }
         programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
     }
+    let padded = Pool2dBackwardWeights::new([2, 3, 7, 9], [3, 3]).stride([1, 1]).pad([1, 1]).variant(variant);
+    programs.push(Op::<f32>::lower(&padded, profile)?);
     Ok(programs)
 }

@@ -80,6 +80,7 @@ kernel_params! {
         narrow: u32,
         block: u32,
         first_part: u32,
+        all_parts: u32,
     }
 }
 
@@ -195,6 +196,7 @@ impl Windows {
                 narrow: origin(narrow),
                 block: 0,
                 first_part: 0,
+                all_parts: 0,
             };
             record(program, params, &bind(operands.wide, wide), &bind(operands.narrow, narrow));
         }

@@ -3,8 +3,10 @@
 use super::training::{check, names, random, refusal};
 use crate::support::{devices, gpu};
 use tilework::ErrorKind;
-use tilework::nn::BatchNormTrain;
-use tilework::reference::{batch_norm_train, batch_norm_train_bound};
+use tilework::nn::{BatchNormBackward, BatchNormTrain};
+use tilework::reference::{
+    batch_norm_backward, batch_norm_backward_bound, batch_norm_train, batch_norm_train_bound,
+};
 
 /// Planes of vec4s and not, of one cell, one part and several of a channel, many channels.
 pub(crate) const SHAPES: [[usize; 4]; 7] = [
@@ -59,6 +61,43 @@ fn a_mean_far_from_zero_keeps_the_variance() {
 }
 
 #[test]
+fn tiles_that_never_post_change_nothing() {
+    // Several tiles of vec4s, and of single elements, the last of them short.
+    for device in devices() {
+        for shape in [[6, 2, 80, 80], [6, 1, 101, 67]] {
+            let x = random::<f32>(1, shape.iter().product());
+            let channels =
+                [2, 3, 4, 5].map(|seed| random::<f32>(seed, shape[1]).iter().map(|v| v.abs()).collect());
+            let [gamma, beta, mean, variance]: [Vec<f32>; 4] = channels;
+            let op = BatchNormTrain::new(shape);
+            let lists: [&[f32]; 4] = [&gamma, &beta, &mean, &variance];
+            let (want, bound) = (batch_norm_train(&op, &x, lists), batch_norm_train_bound(&op, &x, lists));
+            let given: [&[f32]; 5] = [&x, &gamma, &beta, &mean, &variance];
+            check(
+                device,
+                &format!("{shape:?}"),
+                &op.variant("resident").leave_out_posts(),
+                &given,
+                &want,
+                &bound,
+            );
+            let (op, dy) = (BatchNormBackward::new(shape), random::<f32>(6, x.len()));
+            let want = batch_norm_backward(&op, &x, &gamma, &dy);
+            let bound = batch_norm_backward_bound(&op, &x, &gamma, &dy);
+            let given: [&[f32]; 3] = [&x, &gamma, &dy];
+            check(
+                device,
+                &format!("{shape:?}"),
+                &op.variant("resident").leave_out_posts(),
+                &given,
+                &want,
+                &bound,
+            );
+        }
+    }
+}
+
+#[test]
 fn batch_norm_train_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = BatchNormTrain::new([2, 2, 3, 4]);
@@ -74,5 +113,8 @@ fn batch_norm_train_rejects_invalid_arguments() {
     for shape in [[0, 2, 3, 4], [2, 0, 3, 4], [2, 2, 0, 4], [1, 5, 1, 1]] {
         assert_eq!(refusal::<f32>(gpu, &BatchNormTrain::new(shape)), ErrorKind::Shape, "{shape:?}");
     }
+    // More than 128 workgroups hold.
+    let large = BatchNormTrain::new([4, 1, 1024, 1024]).variant("resident");
+    assert_eq!(refusal::<f32>(gpu, &large), ErrorKind::Unsupported);
     assert_eq!(refusal::<f32>(gpu, &BatchNormTrain::new([usize::MAX, 2, 3, 4])), ErrorKind::TooLarge);
 }

@@ -46,7 +46,19 @@ const FAMILIES: [(&str, &[&str]); 21] = [
     ("convolution layers, f32", &["conv", "conv-backward-data", "conv-backward-weights", "conv-transpose"]),
     ("convolution layers, f16: inference", &[]),
     ("convolution layers, f16: gradients", &[]),
-    ("norms, softmax, pooling", &["softmax", "log-softmax", "layer-norm", "rms-norm", "pool", "batch-norm"]),
+    (
+        "norms, softmax, pooling",
+        &[
+            "softmax",
+            "log-softmax",
+            "layer-norm",
+            "rms-norm",
+            "pool",
+            "batch-norm",
+            "batch-norm-train",
+            "batch-norm-backward",
+        ],
+    ),
 ];
 
 /// The family of a measurement.
