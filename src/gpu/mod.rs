@@ -27,6 +27,8 @@ mod drivers;
 mod executable;
 mod faults;
 mod fence;
+#[cfg(all(feature = "cuda", feature = "shard", target_os = "linux"))]
+mod host_memory;
 mod kernel;
 mod known;
 mod learned;
@@ -49,6 +51,8 @@ mod watch;
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
 pub use executable::Executable;
+#[cfg(all(feature = "cuda", feature = "shard", target_os = "linux"))]
+pub(crate) use host_memory::{HostWords, Submitted};
 pub use kernel::{Arg, OwnKernel};
 pub use learned::Tuning;
 pub(crate) use learned::Winner;

@@ -69,7 +69,7 @@ pub(super) struct Exportable {
     buffer_bytes: u64,
 }
 
-/// Opens `adapter` with exportable semaphores. `None` if it is not Vulkan, lacks them, or fails to open.
+/// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not Vulkan, lacks them, or fails to open.
 pub(super) fn open(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
@@ -83,12 +83,16 @@ pub(super) fn open(
     if !modern || !capabilities.supports_extension(wanted) {
         return None;
     }
+    let host = ash::ext::external_memory_host::NAME;
+    let host = capabilities.supports_extension(host).then_some(host);
     let add = move |args: wgpu::hal::vulkan::CreateDeviceCallbackArgs<'_, '_, '_>| {
-        if !args.extensions.contains(&wanted) {
-            args.extensions.push(wanted);
+        for name in host.into_iter().chain([wanted]) {
+            if !args.extensions.contains(&name) {
+                args.extensions.push(name);
+            }
         }
     };
-    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds one extension that
+    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds extensions that
     // the driver lists and removes nothing.
     let opened = unsafe {
         hal.open_with_callback(
@@ -103,7 +107,7 @@ pub(super) fn open(
 }
 
 /// The error of a failed Vulkan call.
-fn vulkan_error(doing: &str, result: vk::Result) -> Error {
+pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
     let (kind, remedy) = match result {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
             (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or split the work")
@@ -119,16 +123,16 @@ fn vulkan_error(doing: &str, result: vk::Result) -> Error {
 }
 
 /// The Vulkan handles of a device, valid while `device` lives.
-struct Driver<'g> {
+pub(super) struct Driver<'g> {
     gpu: &'g Gpu,
-    physical: vk::PhysicalDevice,
-    instance: ash::Instance,
-    device: ash::Device,
+    pub(super) physical: vk::PhysicalDevice,
+    pub(super) instance: ash::Instance,
+    pub(super) device: ash::Device,
     extensions: Vec<&'static CStr>,
 }
 
 impl<'g> Driver<'g> {
-    fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
+    pub(super) fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
         let profile = gpu.profile();
         // SAFETY: the handle is not destroyed here.
         let Some(hal) = (unsafe { gpu.inner.device.as_hal::<Vulkan>() }) else {
@@ -160,7 +164,7 @@ impl<'g> Driver<'g> {
         Ok(driver)
     }
 
-    fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
+    pub(super) fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
         if self.extensions.contains(&extension) {
             return Ok(());
         }
@@ -183,7 +187,7 @@ impl<'g> Driver<'g> {
 }
 
 /// wgpu's usages as Vulkan's.
-fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
+pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
     [
         (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
         (wgpu::BufferUsages::COPY_SRC, vk::BufferUsageFlags::TRANSFER_SRC),

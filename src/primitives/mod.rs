@@ -80,6 +80,7 @@ mod set_union;
 mod sets;
 mod shuffle;
 mod sort;
+pub(crate) mod sort_samples;
 mod split_parts;
 mod state;
 mod top_k;

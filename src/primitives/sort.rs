@@ -389,5 +389,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     // Subgroups above 32 lanes, as some GPUs have.
     let large = DeviceProfile { subgroup_sizes: (32, 64), ..profile.clone() };
     programs.push(Op::<u32>::lower(&keys(), &large)?);
+    programs.extend(super::sort_samples::samples(profile)?);
     Ok(programs)
 }

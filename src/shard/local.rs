@@ -1,7 +1,11 @@
 //! Ranks that are threads of one process.
 
 use super::Rank;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+use super::regions::{Lease, Regions};
 use super::transport::{Exchange, Header, Transport};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+use crate::gpu::Submitted;
 use crate::gpu::{Gpu, Moving};
 use crate::program::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -15,17 +19,47 @@ const STAGING: u64 = 2 << 30;
 const AWAKE: Duration = Duration::from_millis(1);
 const CORES: usize = 4;
 
+/// How long threads of a group of this size stay awake: ranks that keep cores busy must not take them from those that
+/// work.
+pub(super) fn awake_for(size: usize) -> Duration {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores >= CORES * size { AWAKE } else { Duration::ZERO }
+}
+
+/// Waits for the next message. A thread that sleeps wakes late, so it first stays awake.
+pub(super) fn next_awake<M>(
+    receiver: &Receiver<M>,
+    awake: Duration,
+    timeout: Duration,
+) -> std::result::Result<M, RecvTimeoutError> {
+    let end = Instant::now() + awake.min(timeout);
+    while !awake.is_zero() && Instant::now() < end {
+        match receiver.try_recv() {
+            Ok(message) => return Ok(message),
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            Err(TryRecvError::Disconnected) => break,
+        }
+    }
+    receiver.recv_timeout(timeout)
+}
+
 /// The contents of a message.
-enum MessageBody {
+pub(super) enum MessageBody {
     /// In host memory that goes back to the group.
     Host(Vec<u8>),
     /// In staging memory of the sender's device.
     Device(Arc<Moving>),
+    /// Regions of the sender; none if it has none.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    Regions(Vec<Arc<Lease>>),
+    /// A step that the sender's device takes.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    Step(Submitted),
 }
 
-struct Message {
-    header: Header,
-    body: MessageBody,
+pub(super) struct Message {
+    pub(super) header: Header,
+    pub(super) body: MessageBody,
 }
 
 /// Host memory of messages that were received.
@@ -35,7 +69,6 @@ type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 ///
 /// Device slices are copied to mapped staging memory of the sender's device, from there by the receiver to mapped
 /// staging memory of its own device, and then to its slice: one copy on the host. Staging memory is reused.
-#[derive(Debug)]
 pub struct Local {
     rank: usize,
     timeout: Duration,
@@ -44,6 +77,14 @@ pub struct Local {
     to: Vec<Sender<Message>>,
     from: Vec<Receiver<Message>>,
     spare: Spare,
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub(super) regions: Arc<Regions>,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Local(rank {} of {})", self.rank, self.to.len())
+    }
 }
 
 impl std::fmt::Debug for Message {
@@ -59,13 +100,22 @@ impl Local {
     /// [`OutOfMemory`](ErrorKind::OutOfMemory): each pair of ranks has a channel.
     pub fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
         let spare = Spare::default();
+        #[cfg(all(feature = "cuda", target_os = "linux"))]
+        let regions = Arc::new(Regions::default());
         let mut ranks = Vec::new();
         make_room("shard: a group", &mut ranks, size)?;
-        // Ranks that keep cores busy must not take them from those that work.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let awake = if cores >= CORES * size { AWAKE } else { Duration::ZERO };
+        let awake = awake_for(size);
         for rank in 0..size {
-            ranks.push(Self { rank, timeout, awake, to: Vec::new(), from: Vec::new(), spare: spare.clone() });
+            ranks.push(Self {
+                rank,
+                timeout,
+                awake,
+                to: Vec::new(),
+                from: Vec::new(),
+                spare: spare.clone(),
+                #[cfg(all(feature = "cuda", target_os = "linux"))]
+                regions: regions.clone(),
+            });
         }
         for from in 0..size {
             for to in 0..size {
@@ -77,7 +127,7 @@ impl Local {
         Ok(ranks)
     }
 
-    fn post(&self, to: usize, message: Message) -> Result<()> {
+    pub(super) fn post(&self, to: usize, message: Message) -> Result<()> {
         let call = message.header.call;
         let sender = self.to.get(to).ok_or_else(|| {
             err!(InvalidArgument, "{call}: there is no rank {to}; the group has {}", self.to.len())
@@ -87,20 +137,11 @@ impl Local {
         })
     }
 
-    fn next(&self, from: usize) -> Result<Message> {
+    pub(super) fn next(&self, from: usize) -> Result<Message> {
         let receiver = self.from.get(from).ok_or_else(|| {
             err!(InvalidArgument, "receive: there is no rank {from}; the group has {}", self.from.len())
         })?;
-        // A thread that sleeps wakes late.
-        let awake = Instant::now() + self.awake.min(self.timeout);
-        while !self.awake.is_zero() && Instant::now() < awake {
-            match receiver.try_recv() {
-                Ok(message) => return Ok(message),
-                Err(TryRecvError::Empty) => std::hint::spin_loop(),
-                Err(TryRecvError::Disconnected) => break,
-            }
-        }
-        receiver.recv_timeout(self.timeout).map_err(|e| match e {
+        next_awake(receiver, self.awake, self.timeout).map_err(|e| match e {
             RecvTimeoutError::Timeout => err!(
                 Timeout,
                 "rank {} waited {:?} for rank {from}; it is late or makes other calls",
@@ -165,10 +206,17 @@ impl Transport for Local {
                 })?;
                 memory
             }
+            #[cfg(all(feature = "cuda", target_os = "linux"))]
+            MessageBody::Regions(_) | MessageBody::Step(_) => return Err(stray(&header)),
         };
         take(&header, &memory)?;
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
         Ok(())
+    }
+
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    fn local(&self) -> Option<&Local> {
+        Some(self)
     }
 
     fn begin<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
@@ -191,6 +239,8 @@ impl Transport for Local {
                     expected.check(self.rank, *from, &arrived, moving.bytes() as usize)?;
                     moving.write_to(slice)?;
                 }
+                #[cfg(all(feature = "cuda", target_os = "linux"))]
+                MessageBody::Regions(_) | MessageBody::Step(_) => return Err(stray(&arrived)),
                 MessageBody::Host(memory) => {
                     expected.check(self.rank, *from, &arrived, memory.len())?;
                     slice.write(
@@ -204,6 +254,16 @@ impl Transport for Local {
         }
         Ok(())
     }
+}
+
+/// The error of a rank that makes another call.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(super) fn stray(arrived: &Header) -> crate::Error {
+    err!(
+        InvalidArgument,
+        "{}: another rank is in {arrived}; all ranks must make the same calls",
+        arrived.call
+    )
 }
 
 /// Runs `work` on each of these devices at once, each in a thread with a [`Rank`] of its own, and returns the results

@@ -40,6 +40,8 @@
 //! Collective calls are [schedules](schedule), plain data that each link runs and a [`Model`] counts.
 
 mod arrays;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod both_ways;
 mod files;
 mod gemm;
 mod local;
@@ -51,6 +53,8 @@ mod mpi;
 mod nccl;
 mod partition;
 mod rank;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod regions;
 mod ring;
 pub mod schedule;
 mod solver;

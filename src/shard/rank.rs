@@ -383,7 +383,7 @@ impl<L: Transport> Rank<L> {
                 self.add(1, bytes, begun);
                 AllReduceWay::Link(header)
             } else if Self::reduces_on_devices(&slice) {
-                AllReduceWay::Devices
+                AllReduceWay::Devices(header)
             } else {
                 let first = slice.slice(..slice.len().min(PIECE))?;
                 AllReduceWay::Host(header, (!first.is_empty()).then(|| first.start_move()).transpose()?)
@@ -401,7 +401,7 @@ impl<L: Transport> Rank<L> {
                 self.transport.finish_all_reduce(&header)?;
                 return self.note_link(begun);
             }
-            AllReduceWay::Devices => return self.reduce_on_devices(slice, how),
+            AllReduceWay::Devices(header) => return self.reduce_on_devices(&header, slice, how),
             AllReduceWay::Host(header, moving) => (header, moving),
         };
         let pieces: Vec<_> = (0..slice.len().div_ceil(PIECE))
@@ -443,7 +443,7 @@ enum AllReduceWay {
     /// By the link.
     Link(Header),
     /// Along a ring, in sums on the devices.
-    Devices,
+    Devices(Header),
     /// On the host; the first piece is on its way.
     Host(Header, Option<Moving>),
 }

@@ -2,12 +2,13 @@
 
 use super::rank::{Rank, Started};
 use super::schedule::part;
-use super::transport::{Combine, Exchange, Transport};
+use super::transport::{Combine, Exchange, Header, Transport};
 use crate::elementwise::{Zip, ZipFn};
 use crate::gpu::{Buffer, Executable, Slice};
 use crate::program::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Shorter slices are reduced on the host.
 const LONG_BYTES: usize = 4 << 20;
@@ -40,7 +41,12 @@ impl<L: Transport> Rank<L> {
     }
 
     /// Reduces such a slice.
-    pub(super) fn reduce_on_devices<T: Element>(&self, slice: Slice<'_, T>, how: Combine) -> Result<()> {
+    pub(super) fn reduce_on_devices<T: Element>(
+        &self,
+        header: &Header,
+        slice: Slice<'_, T>,
+        how: Combine,
+    ) -> Result<()> {
         let bytes = slice.len() * T::DTYPE.size();
         let function = match how {
             Combine::Sum => ZipFn::Add,
@@ -48,6 +54,17 @@ impl<L: Transport> Rank<L> {
             Combine::Min => ZipFn::Min,
             Combine::Max => ZipFn::Max,
         };
+        #[cfg(all(feature = "cuda", target_os = "linux"))]
+        if let Some(local) = self.transport().local()
+            && self.size() == 2
+            && !self.gpu().profile().is_cpu()
+        {
+            let begun = Instant::now();
+            if local.reduce_both_ways(header, &slice, &function)? {
+                self.add(1, bytes, begun);
+                return self.note_link(begun);
+            }
+        }
         let chunks = bytes.div_ceil(self.size() * CHUNK_BYTES);
         Ring { rank: self, slice, function, chunks }.run()
     }

@@ -5,58 +5,84 @@ use super::schedule::part;
 use super::transport::{Exchange, Transport};
 use crate::gpu::{Buffer, Readback, Recorder, Slice};
 use crate::plan::Plannable;
-use crate::primitives::{Gather, Merge, RadixSort, merge};
+use crate::primitives::{Merge, RadixSort, merge, sort_samples};
 use crate::program::prelude::*;
 use crate::stream::SortKey;
 use std::ops::Range;
 
-/// Samples of each rank, if shards are equally long.
-const SAMPLES: usize = 16384;
+/// Samples of all ranks, if shards are equally long.
+const SAMPLES: usize = 32768;
+/// Minimum of the samples of a rank that has as many keys.
+const MIN_SAMPLES: usize = 256;
 /// Bytes of a piece of the exchange, if there are fewer than the maximum of pieces.
 const PIECE_BYTES: usize = 32 << 20;
-const MAX_PIECES: usize = 8;
+const MAX_PIECES: usize = 7;
 
-/// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there.
-/// Equal keys can therefore be split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    key: u64,
-    rank: usize,
-    at: usize,
+/// Numbers that may separate the parts of ranks, and where each lies in the sorted shards.
+struct Separators {
+    /// In ascending order, each once.
+    numbers: Vec<u32>,
+    /// Of each rank: for each number the keys before it, and those that do not come after it.
+    bounds: Vec<Vec<[u32; 2]>>,
+    /// Keys of each rank.
+    lens: Vec<usize>,
 }
 
-/// The samples of all ranks, each in order.
-struct Samples<'a, T, F: Fn(T, usize, usize) -> Place> {
-    ranks: Vec<&'a [T]>,
-    /// The place of a sample, of a rank.
-    place: F,
+impl Separators {
+    /// Keys of all ranks up to a bound of number `i`.
+    fn all(&self, i: usize, bound: usize) -> usize {
+        self.bounds.iter().map(|of| of[i][bound] as usize).sum()
+    }
+
+    /// Where each rank's sorted shard is cut so that together they have `target` keys before the cut, or as nearly as
+    /// the numbers allow. Equal keys are cut by rank.
+    fn cut(&self, target: usize) -> Vec<usize> {
+        let i = first_that_is_not(self.numbers.len(), |i| self.all(i, 1) < target);
+        let at = |i: usize, bound: usize| self.bounds.iter().map(|of| of[i][bound] as usize).collect();
+        let below = if i == 0 { 0 } else { self.all(i - 1, 1) };
+        let above = if i == self.numbers.len() { self.lens.iter().sum() } else { self.all(i, 0) };
+        if above > target {
+            return match (target - below <= above - target, i) {
+                (true, 0) => vec![0; self.lens.len()],
+                (true, _) => at(i - 1, 1),
+                (false, i) if i == self.numbers.len() => self.lens.clone(),
+                (false, i) => at(i, 0),
+            };
+        }
+        if i == self.numbers.len() {
+            return self.lens.clone();
+        }
+        let mut left = target - above;
+        let take = |of: &Vec<[u32; 2]>| {
+            let [before, up_to] = of[i].map(|bound| bound as usize);
+            let equal = left.min(up_to - before);
+            left -= equal;
+            before + equal
+        };
+        self.bounds.iter().map(take).collect()
+    }
 }
 
-impl<T: Copy, F: Fn(T, usize, usize) -> Place> Samples<'_, T, F> {
-    /// The samples of a rank up to a place.
-    fn up_to(&self, rank: usize, place: Place) -> usize {
-        let samples = self.ranks[rank];
-        first_that_is_not(samples.len(), |i| (self.place)(samples[i], rank, i) <= place)
+/// The number by which kernels sort a key.
+fn number<T: SortKey>(key: T, descending: bool) -> u32 {
+    match u32::try_from(key.rank()) {
+        Ok(rank) if descending => !rank,
+        Ok(rank) => rank,
+        // Every NaN is last.
+        Err(_) => u32::MAX,
     }
+}
 
-    /// The place that has this many samples up to it; `None` for 0, and the last if there are fewer.
-    fn place_of(&self, count: usize) -> Option<Place> {
-        let all: usize = self.ranks.iter().map(|samples| samples.len()).sum();
-        let count = count.min(all);
-        (0..self.ranks.len()).find_map(|rank| {
-            let samples = self.ranks[rank];
-            let place = |i: usize| (self.place)(samples[i], rank, i);
-            let up_to = |i: usize| (0..self.ranks.len()).map(|r| self.up_to(r, place(i))).sum::<usize>();
-            let at = first_that_is_not(samples.len(), |i| up_to(i) < count);
-            (at < samples.len() && up_to(at) == count).then(|| place(at))
-        })
-    }
+/// The samples that a rank draws of its keys.
+fn samples_of(keys: usize, ranks: usize) -> usize {
+    keys.min((SAMPLES / ranks).max(MIN_SAMPLES))
 }
 
 impl<L: Transport> Rank<L> {
     /// Sorts a sharded array in ascending order: shard after shard holds the keys in order. The bits are those of
     /// [`RadixSort`] on one device. Shards of the result have nearly equal lengths, whatever those of the input and
-    /// however often a key occurs: they differ from the mean by at most 1/16384 of all keys.
+    /// however often a key occurs: they differ from the mean by less than 1/4096 of all keys, except with a probability
+    /// below 1 in a million.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -73,7 +99,7 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Cost
-    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks in up to eight pieces, and a
+    /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks in up to seven pieces, and a
     /// merge of the runs in `log2(ranks)` passes: of a piece while later ones are under way. Memory: three times the
     /// shard, and the scratch of the sort.
     ///
@@ -81,12 +107,12 @@ impl<L: Transport> Rank<L> {
     /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](ErrorKind::TooLarge) asks for more ranks.
     ///
     /// # Algorithm
-    /// Sample sort with regular samples, H. Shi and J. Schaeffer, 1992.
+    /// Sample sort, W. D. Frazer and A. C. McKellar, 1970. Samples are drawn before the shard is sorted; the keys that
+    /// may separate two ranks are then counted in the sorted shards, and the best is taken.
     pub fn sort<'a, T: SortKey>(&self, shard: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         RadixSort: Op<T>,
         Merge: Op<T>,
-        Gather: Op<T>,
     {
         self.sort_shards(shard.into(), false)
     }
@@ -99,7 +125,6 @@ impl<L: Transport> Rank<L> {
     where
         RadixSort: Op<T>,
         Merge: Op<T>,
-        Gather: Op<T>,
     {
         self.sort_shards(shard.into(), true)
     }
@@ -108,7 +133,6 @@ impl<L: Transport> Rank<L> {
     where
         RadixSort: Op<T>,
         Merge: Op<T>,
-        Gather: Op<T>,
     {
         self.sort_in_pieces(shard, descending, |bytes| (bytes / PIECE_BYTES).clamp(1, MAX_PIECES))
     }
@@ -123,18 +147,17 @@ impl<L: Transport> Rank<L> {
     where
         RadixSort: Op<T>,
         Merge: Op<T>,
-        Gather: Op<T>,
     {
         let gpu = self.gpu();
         let n = shard.len();
+        // Samples are on their way to the host while the device sorts.
+        let drawn = if self.size() == 1 { None } else { Some(self.draw(shard)?) };
         let sorted = self.alloc::<T>(n)?;
         let mut rec = gpu.recorder();
         let plan = RadixSort::new(n).when(descending, RadixSort::descending).plan::<T>(gpu)?;
         plan.record(&mut rec, shard, &sorted)?;
         rec.submit()?;
-        if self.size() == 1 {
-            return Ok(sorted);
-        }
+        let Some(drawn) = drawn else { return Ok(sorted) };
         let lens = self.gather_equal(&[n as u64, u64::from(descending)])?;
         if lens.chunks_exact(2).any(|c| c[1] != u64::from(descending)) {
             return Err(err!(InvalidArgument, "sharded sort: some ranks sort ascending, others descending"));
@@ -143,105 +166,109 @@ impl<L: Transport> Rank<L> {
         let total = lens.iter().try_fold(0usize, |sum, len| sum.checked_add(*len));
         let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))?;
         let pieces = pieces(total.saturating_mul(T::DTYPE.size()) / self.size());
-        let cuts = self.cuts(&sorted, &lens, total, self.size() * pieces, descending)?;
+        let mut samples: Vec<u32> = drawn.wait()?.into_iter().map(|key| number(key, descending)).collect();
+        samples.sort_unstable();
+        let numbers = self.separating(&samples, &lens, pieces)?;
+        let separators = self.locate(&sorted, numbers, lens, descending)?;
+        let cuts: Vec<Vec<usize>> = (0..self.size() * pieces)
+            .map(|i| target(total, self.size(), i / pieces, i % pieces, pieces))
+            .chain([total])
+            .map(|target| separators.cut(target))
+            .collect();
         self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
-    /// Returns where this rank's sorted shard is cut into `parts`: part `j` of all ranks has the elements from cut `j`
-    /// to cut `j + 1`.
-    fn cuts<T: SortKey>(
-        &self,
-        sorted: &Buffer<T>,
-        lens: &[usize],
-        total: usize,
-        parts: usize,
-        descending: bool,
-    ) -> Result<Vec<usize>>
-    where
-        Gather: Op<T>,
-    {
-        let (own, n) = (self.index(), sorted.len());
-        let order = |key: T| match key.rank() {
-            // NaN is last either way.
-            nan @ u64::MAX => nan,
-            rank if descending => u64::MAX - 1 - rank,
-            rank => rank,
-        };
-        // Each sample stands for itself and the elements before it.
-        let stride = total.div_ceil(self.size() * SAMPLES).max(1);
-        let coming = self.every(sorted, stride)?;
-        let begins: Vec<Range<usize>> =
-            ranges("sharded sort: samples", &lens.iter().map(|len| len / stride).collect::<Vec<_>>())?;
-        let samples = coming.wait()?;
-        let all = self.gather_parts(&samples, &begins)?;
-        let samples = Samples {
-            ranks: begins.iter().map(|range| &all[range.clone()]).collect(),
-            place: |key, rank, i| Place { key: order(key), rank, at: (i + 1) * stride - 1 },
-        };
-        let splitters: Vec<Option<Place>> =
-            (1..parts).map(|cut| samples.place_of(part(total, parts, cut).start / stride)).collect();
-        // For each cut, the elements before the last sample that is surely before it, and the window that holds it.
-        let mut windows = Vec::new();
-        for splitter in &splitters {
-            let before = splitter.map_or(0, |s| samples.up_to(own, s));
-            let first = before * stride;
-            // An element that is its own sample is known.
-            let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
-            windows.push(first..first + len);
+    /// Starts to read samples of a shard.
+    fn draw<T: Element>(&self, shard: Slice<'_, T>) -> Result<Readback<T>> {
+        let (gpu, count) = (self.gpu(), samples_of(shard.len(), self.size()));
+        let samples = gpu.alloc::<T>(count)?;
+        if count > 0 {
+            let program =
+                sort_samples::draw(T::DTYPE, shard.len(), count, self.index() as u32, gpu.profile())?;
+            let mut rec = gpu.recorder();
+            let operands = [shard.untyped(), Slice::from(&samples).untyped()];
+            gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
+            rec.submit()?;
         }
-        let keys = self.windows(sorted, &windows)?;
-        let mut rest = &keys[..];
-        let mut cuts = vec![0];
-        for (splitter, window) in splitters.iter().zip(windows) {
-            let (keys, others) = rest.split_at(window.len());
-            rest = others;
-            let place = |i: usize| Place { key: order(keys[i]), rank: own, at: window.start + i };
-            let within = splitter.map_or(0, |s| first_that_is_not(keys.len(), |i| place(i) <= s));
-            cuts.push(window.start + within);
-        }
-        cuts.push(n);
-        Ok(cuts)
-    }
-
-    /// Starts to read every `stride`-th element, the last of each run of that length.
-    fn every<T: Element>(&self, sorted: &Buffer<T>, stride: usize) -> Result<Readback<T>>
-    where
-        Gather: Op<T>,
-    {
-        if stride == 1 {
-            return sorted.slice(..)?.start_read();
-        }
-        let gpu = self.gpu();
-        let indices: Vec<u32> = (1..=sorted.len() / stride).map(|i| (i * stride - 1) as u32).collect();
-        let (samples, places) = (gpu.alloc::<T>(indices.len())?, gpu.upload(&indices)?);
-        let mut rec = gpu.recorder();
-        let plan = Gather::new([sorted.len(), 1], indices.len()).plan::<T>(gpu)?;
-        plan.record(&mut rec, sorted, &places, &samples)?;
-        rec.submit()?;
         samples.slice(..)?.start_read()
     }
 
-    /// Reads ranges of a shard, one after another, at once.
-    fn windows<T: Element>(&self, sorted: &Buffer<T>, windows: &[Range<usize>]) -> Result<Vec<T>> {
-        let len = windows.iter().map(Range::len).sum();
-        if len == 0 {
-            return Ok(Vec::new());
+    /// The numbers of samples near the cuts, of all ranks: many for cuts between ranks, one for cuts between pieces,
+    /// which need not be even. `own` are those of this rank in order.
+    fn separating(&self, own: &[u32], lens: &[usize], pieces: usize) -> Result<Vec<u32>> {
+        let size = self.size();
+        let counts: Vec<usize> = lens.iter().map(|len| samples_of(*len, size)).collect();
+        let begins = ranges("sharded sort: samples", &counts)?;
+        let all = self.gather_parts(own, &begins)?;
+        // A sample stands for as many keys as its part has.
+        let weights = begins.iter().zip(lens).flat_map(|(range, len)| {
+            let weight = *len as f64 / range.len().max(1) as f64;
+            all[range.clone()].iter().map(move |number| (*number, weight))
+        });
+        let mut weighted: Vec<(u32, f64)> = weights.collect();
+        weighted.sort_by_key(|(number, _)| *number);
+        let mut up_to = 0.0;
+        let up_to: Vec<f64> = weighted
+            .iter()
+            .map(|(_, weight)| {
+                up_to += weight;
+                up_to
+            })
+            .collect();
+        let total = lens.iter().sum();
+        // Six standard deviations of the samples below a key.
+        let around = 3 * weighted.len().isqrt() + 1;
+        let mut numbers = Vec::new();
+        for rank in 0..size {
+            for piece in 0..pieces {
+                let target = target(total, size, rank, piece, pieces) as f64;
+                let at = first_that_is_not(up_to.len(), |i| up_to[i] < target);
+                let around = if piece == 0 { around } else { 1 };
+                let range = at.saturating_sub(around)..weighted.len().min(at + around);
+                if rank + piece > 0 {
+                    numbers.extend(weighted[range].iter().map(|(number, _)| *number));
+                }
+            }
         }
-        let (all, mut rec) = (self.gpu().alloc::<T>(len)?, self.gpu().recorder());
-        let mut begin = 0;
-        for window in windows {
-            rec.copy(sorted.slice(window.clone())?, all.slice(begin..begin + window.len())?)?;
-            begin += window.len();
-        }
-        rec.submit()?;
-        all.read()
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
     }
 
-    /// Sends each rank its runs in pieces, and merges the runs of a piece while later ones are under way.
+    /// Finds where numbers lie in the sorted shards of all ranks.
+    fn locate<T: Element>(
+        &self,
+        sorted: &Buffer<T>,
+        numbers: Vec<u32>,
+        lens: Vec<usize>,
+        descending: bool,
+    ) -> Result<Separators> {
+        let (gpu, count) = (self.gpu(), numbers.len());
+        let (words, bounds) = (gpu.upload(&numbers)?, gpu.alloc::<u32>(2 * count)?);
+        if count > 0 {
+            let program = sort_samples::bounds(T::DTYPE, sorted.len(), count, descending, gpu.profile())?;
+            let mut rec = gpu.recorder();
+            let operands = [
+                Slice::from(sorted).untyped(),
+                Slice::from(&words).untyped(),
+                Slice::from(&bounds).untyped(),
+            ];
+            gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
+            rec.submit()?;
+        }
+        let all = self.gather_equal(&bounds.slice(..)?.start_read()?.wait()?)?;
+        let bounds = (0..self.size())
+            .map(|rank| all[2 * rank * count..][..2 * count].chunks_exact(2).map(|b| [b[0], b[1]]).collect())
+            .collect();
+        Ok(Separators { numbers, bounds, lens })
+    }
+
+    /// Sends each rank its runs in pieces, which lie between the cuts of all ranks, and merges the runs of a piece while
+    /// later ones are under way.
     fn exchange_runs<T: Element>(
         &self,
         sorted: &Buffer<T>,
-        cuts: &[usize],
+        cuts: &[Vec<usize>],
         pieces: usize,
         descending: bool,
     ) -> Result<Buffer<T>>
@@ -249,8 +276,7 @@ impl<L: Transport> Rank<L> {
         Merge: Op<T>,
     {
         let (own, size) = (self.index(), self.size());
-        let all: Vec<u64> = self.gather_equal(&cuts.iter().map(|&cut| cut as u64).collect::<Vec<_>>())?;
-        let cut = |rank: usize, at: usize| all[rank * cuts.len() + at] as usize;
+        let cut = |rank: usize, at: usize| cuts[at][rank];
         // The elements of `from` that `to` gets in a piece.
         let piece_of = |from: usize, to: usize, piece: usize| {
             let at = to * pieces + piece;
@@ -267,6 +293,8 @@ impl<L: Transport> Rank<L> {
             let before = if from == own { 0 } else { cut(from, own * pieces) };
             range.start - before..range.end - before
         };
+        arrived.iter().for_each(Buffer::count_as_written);
+        // All begin before a merge is submitted: what begins later would wait for it.
         let mut under_way = Vec::new();
         for piece in 0..pieces {
             let mut exchange = Exchange::default();
@@ -282,7 +310,6 @@ impl<L: Transport> Rank<L> {
             }
             under_way.push(self.begin(exchange)?);
         }
-        arrived.iter().for_each(Buffer::count_as_written);
         let mut begin = 0;
         for (piece, started) in under_way.into_iter().enumerate() {
             let runs =
@@ -343,6 +370,12 @@ impl<L: Transport> Rank<L> {
 struct SortedRun<T: Element> {
     buffer: Buffer<T>,
     range: Range<usize>,
+}
+
+/// The keys of all ranks before a piece of a rank. The first piece is half as long as others, so that merges begin early.
+fn target(total: usize, ranks: usize, rank: usize, piece: usize, pieces: usize) -> usize {
+    let whole = part(total, ranks, rank);
+    whole.start + part(whole.len(), 2 * pieces - 1, (2 * piece).saturating_sub(1)).start
 }
 
 /// The first of `n` numbers for which a predicate does not hold that holds for all before it; else `n`.

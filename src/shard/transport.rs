@@ -207,6 +207,12 @@ pub trait Transport {
         None
     }
 
+    /// Returns the link if it is [`Local`](super::Local): two devices then reduce long slices over memory that both reach.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    fn local(&self) -> Option<&super::Local> {
+        None
+    }
+
     /// Starts to reduce a device slice over all ranks, with the contents that work submitted so far leaves in it, if
     /// the link can do that by itself. Returns whether it did. The slice must not be used before
     /// [`finish_all_reduce`](Self::finish_all_reduce).

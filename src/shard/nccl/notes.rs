@@ -2,6 +2,7 @@
 
 use crate::cuda::CudaEvent;
 use crate::error::{Result, err, make_room};
+use crate::shard::local::{awake_for, next_awake};
 use crate::shard::transport::Header;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ pub(super) struct NoteLinks {
     /// Notes that came before those that were wanted.
     early: Vec<RefCell<VecDeque<CopyNote>>>,
     timeout: Duration,
+    /// How long a thread stays awake for a note.
+    awake: Duration,
 }
 
 impl NoteLinks {
@@ -34,7 +37,7 @@ impl NoteLinks {
         make_room("nccl: a group", &mut ranks, size)?;
         for _ in 0..size {
             let early = (0..size).map(|_| RefCell::default()).collect();
-            ranks.push(Self { to: Vec::new(), from: Vec::new(), early, timeout });
+            ranks.push(Self { to: Vec::new(), from: Vec::new(), early, timeout, awake: awake_for(size) });
         }
         for from in 0..size {
             for to in 0..size {
@@ -65,7 +68,7 @@ impl NoteLinks {
             return Ok(note);
         }
         loop {
-            let note = receiver.recv_timeout(self.timeout).map_err(|e| match e {
+            let note = next_awake(receiver, self.awake, self.timeout).map_err(|e| match e {
                 std::sync::mpsc::RecvTimeoutError::Timeout => err!(
                     Timeout,
                     "{}: waited {:?} for rank {from}; it is late or makes other calls",

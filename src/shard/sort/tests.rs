@@ -1,3 +1,4 @@
+use super::{Separators, number};
 use crate::{Gpu, shard};
 use std::time::Duration;
 
@@ -35,4 +36,36 @@ fn exchanges_in_pieces_keep_the_order() {
             assert!(sorted.unwrap().concat() == want, "{kind} keys on {ranks} in {pieces} pieces");
         }
     }
+}
+
+/// Cuts are exact among equal keys, and else at the nearest number.
+#[test]
+fn cuts_split_equal_keys_by_rank() {
+    // Rank 0: 1 5 5 5 9; rank 1: 5 5 7.
+    let separators = Separators {
+        numbers: vec![5, 7],
+        bounds: vec![vec![[1, 4], [4, 4]], vec![[0, 2], [2, 3]]],
+        lens: vec![5, 3],
+    };
+    let wanted = [[0, 0], [1, 0], [2, 0], [3, 0], [4, 0], [4, 1], [4, 2], [4, 3], [5, 3]];
+    for (target, want) in wanted.iter().enumerate() {
+        assert_eq!(separators.cut(target), want, "{target}");
+    }
+    let nothing = Separators { numbers: Vec::new(), bounds: vec![Vec::new(); 2], lens: vec![4, 5] };
+    assert_eq!(
+        [0, 4, 5, 9].map(|target| nothing.cut(target)),
+        [[0, 0], [0, 0], [4, 5], [4, 5]].map(Vec::from)
+    );
+}
+
+/// The host numbers keys as kernels do.
+#[test]
+fn numbers_follow_the_order_of_keys() {
+    let floats = [f32::NEG_INFINITY, -1.0, -0.0, 0.0, 1e-40, 2.0, f32::INFINITY, f32::NAN];
+    let ascending = floats.map(|x| number(x, false));
+    assert!(ascending.is_sorted_by(|a, b| a < b) && ascending[7] == u32::MAX);
+    let descending = floats.map(|x| number(x, true));
+    assert!(descending[..7].is_sorted_by(|a, b| a > b) && descending[7] == u32::MAX);
+    assert_eq!([-1i32, 0, 1].map(|x| number(x, false)), [(1 << 31) - 1, 1 << 31, (1 << 31) + 1]);
+    assert_eq!(number(7u32, true), !7);
 }
