@@ -19,7 +19,6 @@
 mod activation;
 mod axpy;
 mod map;
-mod pass_sums;
 mod scal;
 mod transform;
 mod zip;
@@ -29,8 +28,6 @@ pub use axpy::Axpy;
 #[cfg(feature = "primitives")]
 pub(crate) use map::{MAPPED, asked_map};
 pub use map::{Map, MapFn};
-#[cfg(all(feature = "cuda", feature = "shard", target_os = "linux"))]
-pub(crate) use pass_sums::pass_sums;
 pub use scal::Scal;
 pub use transform::{Broadcast, Transform, TransformFn};
 pub use zip::{Zip, ZipFn};

@@ -79,7 +79,7 @@ impl ZipFn {
         }
     }
 
-    pub(super) fn specialise(&self, spec: Spec) -> Spec {
+    pub(crate) fn specialise(&self, spec: Spec) -> Spec {
         match self {
             Self::Add => spec.flag("ADD", true),
             Self::Sub => spec.flag("SUB", true),
@@ -232,6 +232,5 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
         programs.push(Zip::new(ZipFn::Add, 1001).counted().variant(variant).lower_as(dtype, profile)?);
     }
-    programs.extend(super::pass_sums::samples(profile)?);
     Ok(programs)
 }

@@ -1,7 +1,7 @@
 //! Memory of the host that several devices of a process read and write by themselves, imported through Vulkan.
 
 use super::pool::Raw;
-use super::shared::{Driver, vulkan_error, vulkan_usage};
+use super::shared::{Driver, Vulkan, vulkan_error, vulkan_usage};
 use super::{Buffer, Gpu, Slice, lock, unique};
 use crate::element::Element;
 use crate::error::{Result, err};
@@ -11,8 +11,6 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-type Vulkan = wgpu::hal::api::Vulkan;
 
 /// Alignment of the memory in bytes: of addresses and sizes that drivers import, some pages.
 const ALIGNMENT: usize = 64 << 10;

@@ -13,7 +13,7 @@ use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
-type Vulkan = wgpu::hal::api::Vulkan;
+pub(super) type Vulkan = wgpu::hal::api::Vulkan;
 
 /// Identifies a piece of hardware across interfaces.
 #[derive(Debug, Clone, PartialEq, Eq)]

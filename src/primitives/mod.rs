@@ -54,6 +54,7 @@ mod nrm2;
 mod nth_element;
 mod operator;
 mod partition;
+pub(crate) mod pass_sums;
 mod quadtree;
 mod quantile;
 pub(crate) mod random;

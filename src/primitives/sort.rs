@@ -389,6 +389,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     // Subgroups above 32 lanes, as some GPUs have.
     let large = DeviceProfile { subgroup_sizes: (32, 64), ..profile.clone() };
     programs.push(Op::<u32>::lower(&keys(), &large)?);
+    // What shards run beside sorts.
     programs.extend(super::sort_samples::samples(profile)?);
+    programs.extend(super::pass_sums::samples(profile)?);
     Ok(programs)
 }

@@ -7,9 +7,10 @@ use super::regions::{Lease, REGION_BYTES};
 use super::schedule::part;
 use super::transport::{Header, Transport};
 use crate::element::Element;
-use crate::elementwise::{ZipFn, pass_sums};
+use crate::elementwise::ZipFn;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
+use crate::primitives::pass_sums::pass_sums;
 use std::ops::Range;
 use std::sync::Arc;
 

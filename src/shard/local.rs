@@ -69,6 +69,9 @@ type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 ///
 /// Device slices are copied to mapped staging memory of the sender's device, from there by the receiver to mapped
 /// staging memory of its own device, and then to its slice: one copy on the host. Staging memory is reused.
+///
+/// With the feature `cuda` under Linux, two cards sum slices of 4 MiB or more over 128 MiB of the host's memory that
+/// both read and write by themselves, if their drivers have `VK_EXT_external_memory_host`. The memory stays allocated.
 pub struct Local {
     rank: usize,
     timeout: Duration,

@@ -10,10 +10,8 @@ use crate::program::prelude::*;
 use crate::stream::SortKey;
 use std::ops::Range;
 
-/// Samples of all ranks, if shards are equally long.
-const SAMPLES: usize = 32768;
-/// Minimum of the samples of a rank that has as many keys.
-const MIN_SAMPLES: usize = 256;
+/// Maximum of the samples of a rank.
+const SAMPLES: usize = 16384;
 /// Bytes of a piece of the exchange, if there are fewer than the maximum of pieces.
 const PIECE_BYTES: usize = 32 << 20;
 const MAX_PIECES: usize = 7;
@@ -73,15 +71,10 @@ fn number<T: SortKey>(key: T, descending: bool) -> u32 {
     }
 }
 
-/// The samples that a rank draws of its keys.
-fn samples_of(keys: usize, ranks: usize) -> usize {
-    keys.min((SAMPLES / ranks).max(MIN_SAMPLES))
-}
-
 impl<L: Transport> Rank<L> {
     /// Sorts a sharded array in ascending order: shard after shard holds the keys in order. The bits are those of
     /// [`RadixSort`] on one device. Shards of the result have nearly equal lengths, whatever those of the input and
-    /// however often a key occurs: they differ from the mean by less than 1/4096 of all keys, except with a probability
+    /// however often a key occurs: they differ from the mean by less than 1/1024 of all keys, except with a probability
     /// below 1 in a million.
     ///
     /// ```
@@ -180,7 +173,7 @@ impl<L: Transport> Rank<L> {
 
     /// Starts to read samples of a shard.
     fn draw<T: Element>(&self, shard: Slice<'_, T>) -> Result<Readback<T>> {
-        let (gpu, count) = (self.gpu(), samples_of(shard.len(), self.size()));
+        let (gpu, count) = (self.gpu(), shard.len().min(SAMPLES));
         let samples = gpu.alloc::<T>(count)?;
         if count > 0 {
             let program =
@@ -197,7 +190,7 @@ impl<L: Transport> Rank<L> {
     /// which need not be even. `own` are those of this rank in order.
     fn separating(&self, own: &[u32], lens: &[usize], pieces: usize) -> Result<Vec<u32>> {
         let size = self.size();
-        let counts: Vec<usize> = lens.iter().map(|len| samples_of(*len, size)).collect();
+        let counts: Vec<usize> = lens.iter().map(|len| *len.min(&SAMPLES)).collect();
         let begins = ranges("sharded sort: samples", &counts)?;
         let all = self.gather_parts(own, &begins)?;
         // A sample stands for as many keys as its part has.

@@ -29,7 +29,7 @@ where
                 if descending { rank.sort_descending(&shard)?.read() } else { rank.sort(&shard)?.read() }
             });
             let results = results.unwrap();
-            let allowed = if p == 1 { all.len() } else { all.len() / p + 1 + all.len() / 4096 };
+            let allowed = if p == 1 { all.len() } else { all.len() / p + 1 + all.len() / 1024 };
             assert!(results.iter().all(|shard| shard.len() <= allowed), "{what} on {p}: uneven shards");
             let got = results.concat();
             assert!(

@@ -1,6 +1,6 @@
-//! A step of an all-reduce between two devices: see `shaders/elementwise/pass_sums.wgsl`.
+//! A step of an all-reduce between two devices: see `shaders/primitives/pass_sums.wgsl`.
 
-use super::ZipFn;
+use crate::elementwise::ZipFn;
 use crate::program::Decision;
 use crate::program::prelude::*;
 use crate::shape::index_u32;
@@ -49,7 +49,7 @@ pub(crate) fn pass_sums(
         stride: (groups * WORKGROUP_SIZE) as u32,
     };
     let spec = function.specialise(Spec::new().slot("element", element_fragment(dtype)));
-    let kernel = program.kernel(Kernel::of_file("elementwise/pass_sums", spec));
+    let kernel = program.kernel(Kernel::of_file("primitives/pass_sums", spec));
     let all = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
     program.dispatch(kernel, &params, all, Grid::fold(groups));
     Ok(program)
