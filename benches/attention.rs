@@ -44,8 +44,7 @@ where
     let gpu = bench.gpu.clone();
     let program = Op::<T>::lower(first, gpu.profile())?;
     let len = |i: usize| program.operands[i].len;
-    let (q, k, v) =
-        (random(&gpu, len(0), &value)?, random(&gpu, len(1), &value)?, random(&gpu, len(2), &value)?);
+    let (q, k, v) = (random(&gpu, len(0), &value)?, random(&gpu, len(1), &value)?, random(&gpu, len(2), &value)?);
     let output = gpu.alloc::<T>(len(0))?;
     for (variant, op) in ops {
         let variant = if variant == "auto" { "" } else { variant };
@@ -117,12 +116,7 @@ fn window(bench: &mut Bench) -> Result<()> {
 fn decode(bench: &mut Bench) -> Result<()> {
     for (batch, keys) in bench.scale([(16, 8192), (1, 131_072)], [(2, 512), (1, 2048)]) {
         let op = Attention::new([batch, 32, 1, 128], [8, keys]);
-        several::<f16>(
-            bench,
-            &format!("B{batch} H32 G8 S{keys} D128 decode"),
-            &named(&op, &["split-kv"]),
-            half,
-        )?;
+        several::<f16>(bench, &format!("B{batch} H32 G8 S{keys} D128 decode"), &named(&op, &["split-kv"]), half)?;
     }
     Ok(())
 }
@@ -150,12 +144,7 @@ fn append(bench: &mut Bench) -> Result<()> {
 
 /// Gradients of prompts.
 fn backward(bench: &mut Bench) -> Result<()> {
-    fn one<T: Element>(
-        bench: &mut Bench,
-        size: &str,
-        ops: &[AttentionBackward],
-        value: impl Fn(u32) -> T,
-    ) -> Result<()>
+    fn one<T: Element>(bench: &mut Bench, size: &str, ops: &[AttentionBackward], value: impl Fn(u32) -> T) -> Result<()>
     where
         AttentionBackward: Op<T>,
     {
@@ -167,12 +156,7 @@ fn backward(bench: &mut Bench) -> Result<()> {
         ops.iter().try_for_each(|op| bench.op::<T>(op, size, &operands))
     }
     /// With what the forward pass saves, as frameworks keep it.
-    fn saved<T: Element>(
-        bench: &mut Bench,
-        size: &str,
-        op: &AttentionBackward,
-        value: fn(u32) -> T,
-    ) -> Result<()>
+    fn saved<T: Element>(bench: &mut Bench, size: &str, op: &AttentionBackward, value: fn(u32) -> T) -> Result<()>
     where
         AttentionBackward: Op<T>,
     {
@@ -216,8 +200,15 @@ fn backward(bench: &mut Bench) -> Result<()> {
 /// Tiles of `flash`.
 fn flash_tiles(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
-    let one = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
-        FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
+    let one = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| FlashTile {
+        rows,
+        keys,
+        lanes,
+        thread_rows,
+        dims,
+        weights,
+        values,
+        ahead,
     };
     let tile = |sides, staged| one(sides, staged, false);
     let ahead = |sides, staged| one(sides, staged, true);

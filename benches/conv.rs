@@ -82,14 +82,7 @@ fn filter2d(bench: &mut Bench) -> Result<()> {
 fn filter3d(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = bench.scale(
-        vec![
-            (64, [3, 3, 3]),
-            (128, [3, 3, 3]),
-            (512, [3, 3, 3]),
-            (511, [3, 3, 3]),
-            (512, [5, 5, 5]),
-            (256, [7, 7, 7]),
-        ],
+        vec![(64, [3, 3, 3]), (128, [3, 3, 3]), (512, [3, 3, 3]), (511, [3, 3, 3]), (512, [5, 5, 5]), (256, [7, 7, 7])],
         vec![(64, [3, 3, 3]), (63, [3, 3, 3])],
     );
     let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(3);
@@ -147,13 +140,11 @@ fn outputs(bench: &mut Bench) -> Result<()> {
             bench.op_as::<f32>(&desc, (&name, ""), size, &[&x, &y])?;
         }
     }
-    let candidates =
-        vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
+    let candidates = vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
     for [rows, planes] in bench.scale(candidates, vec![[1, 2]]) {
         let name = format!("register {rows}x{planes}");
-        let desc = Filter3d::new([edge; 3], [3; 3], &weights(27))
-            .variant("register")
-            .outputs(ThreadOutputs { rows, planes });
+        let desc =
+            Filter3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(ThreadOutputs { rows, planes });
         bench.op_as::<f32>(&desc, (&name, ""), format!("{edge}x{edge}x{edge} 3x3x3"), &[&x, &y])?;
     }
     Ok(())

@@ -50,8 +50,7 @@ fn counts(bench: &mut Bench) -> Result<()> {
         let top = TopK::new(n, 100);
         beside::<f32, _, _>(bench, n, (top.clone(), top.counted()), &[&x], &[&y, &sorted])?;
         let by_key = ReduceByKey::new(Sum, n);
-        let (inputs, outputs): ([&dyn Operand; 2], [&dyn Operand; 3]) =
-            ([&indices, &x], [&sorted, &y, &count]);
+        let (inputs, outputs): ([&dyn Operand; 2], [&dyn Operand; 3]) = ([&indices, &x], [&sorted, &y, &count]);
         beside::<f32, _, _>(bench, n, (by_key.clone(), by_key.counted()), &inputs, &outputs)?;
         // The exponential function, as in the group `map`.
         let map = Map::new(MapFn::Exp, n);

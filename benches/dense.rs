@@ -126,8 +126,7 @@ fn syr2k(bench: &mut Bench) -> Result<()> {
 /// Products of 64 shapes between 16 and 528 a side.
 fn gemm_grouped(bench: &mut Bench) -> Result<()> {
     let products = bench.scale(64, 4);
-    let shapes: Vec<[usize; 3]> =
-        (0..products).map(|i| [1, 5, 11].map(|by| 16 + (i * by * 8) % 513)).collect();
+    let shapes: Vec<[usize; 3]> = (0..products).map(|i| [1, 5, 11].map(|by| 16 + (i * by * 8) % 513)).collect();
     let len = |of: fn(&[usize; 3]) -> usize| shapes.iter().map(of).sum::<usize>();
     let a = random(&bench.gpu, len(|[m, _, k]| m * k), centred)?;
     let b = random(&bench.gpu, len(|[_, n, k]| k * n), centred)?;
@@ -278,11 +277,7 @@ fn transpose(bench: &mut Bench) -> Result<()> {
 }
 
 /// Measures transpositions of one type with all variants. They move bits, so u32 stands for f32.
-fn transposes<T: Element>(
-    bench: &mut Bench,
-    shapes: &[(usize, usize, usize)],
-    value: impl Fn(u32) -> T,
-) -> Result<()> {
+fn transposes<T: Element>(bench: &mut Bench, shapes: &[(usize, usize, usize)], value: impl Fn(u32) -> T) -> Result<()> {
     let gpu = bench.gpu.clone();
     let largest = shapes.iter().map(|&(batch, m, n)| batch * m * n).max().unwrap_or(0);
     let (x, y) = (random(&gpu, largest, value)?, gpu.alloc::<T>(largest)?);

@@ -77,8 +77,7 @@ fn grey(bench: &mut Bench) -> Result<()> {
         Image::rgba([8192, 8192]),
         Image::rgb([8192, 8192]).planar(),
     ];
-    let images =
-        bench.scale([&[Image::rgb([1024, 1024])], &colours[..]].concat(), vec![Image::rgb([512, 512])]);
+    let images = bench.scale([&[Image::rgb([1024, 1024])], &colours[..]].concat(), vec![Image::rgb([512, 512])]);
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Grey::variants() {

@@ -7,8 +7,8 @@ use support::{Bench, Operand, centred, half, random};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
     CrossEntropy, Dropout, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
-    Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, SampleLogits,
-    Sequential, Sgd, Softmax, SoftmaxBackward, SquaredError,
+    Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, SampleLogits, Sequential, Sgd,
+    Softmax, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -205,8 +205,7 @@ fn pool_backward_weights(bench: &mut Bench) -> Result<()> {
     for (kernel, stride) in [([2, 2], [2, 2]), ([3, 3], [1, 1])] {
         let op = Pool2dBackwardWeights::new(shape, kernel).stride(stride);
         let windows = op.dy_shape()?.iter().product();
-        let (x, dy) =
-            (random(&bench.gpu, shape.iter().product(), centred)?, random(&bench.gpu, windows, centred)?);
+        let (x, dy) = (random(&bench.gpu, shape.iter().product(), centred)?, random(&bench.gpu, windows, centred)?);
         let dw = bench.gpu.alloc::<f32>(kernel.iter().product())?;
         let size = format!("{n}x{c}x{h}x{w} {}x{} stride {}", kernel[0], kernel[1], stride[0]);
         for v in Pool2dBackwardWeights::variants() {
@@ -364,9 +363,7 @@ fn sequential(bench: &mut Bench) -> Result<()> {
 }
 
 fn mean_pool(bench: &mut Bench) -> Result<()> {
-    for (batch, tokens, width) in
-        bench.scale([(2048, 128, 384), (64, 128, 384)], [(64, 32, 384), (1, 128, 384)])
-    {
+    for (batch, tokens, width) in bench.scale([(2048, 128, 384), (64, 128, 384)], [(64, 32, 384), (1, 128, 384)]) {
         let x = random(&bench.gpu, batch * tokens * width, centred)?;
         let lengths = bench.gpu.upload(&vec![tokens as u32; batch])?;
         let output = bench.gpu.alloc::<f32>(batch * width)?;

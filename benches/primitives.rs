@@ -135,13 +135,7 @@ fn compact(bench: &mut Bench) -> Result<()> {
         let by_third = "fn part(x: T) -> u32 { return x % 3u; }";
         for variant in SplitParts::variants().iter().map(|v| v.name) {
             if let Ok(split) = SplitParts::by(n, 3, by_third).variant(variant).plan::<u32>(&gpu) {
-                let c = Case {
-                    op: "split-parts",
-                    variant,
-                    dtype: "u32",
-                    size: format!("3 of {n}"),
-                    cost: cost(8.0),
-                };
+                let c = Case { op: "split-parts", variant, dtype: "u32", size: format!("3 of {n}"), cost: cost(8.0) };
                 bench.device(&c, |rec| split.record_by(rec, x, y, &counts));
             }
         }
@@ -209,8 +203,7 @@ fn gather(bench: &mut Bench) -> Result<()> {
     let large = [(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20), (1 << 24, 4, 1 << 24), (1 << 24, 1, 1 << 24)];
     let small = [(1000, 384, 512), (4096, 64, 4096), (4096, 4, 4096), (4096, 1, 4096)];
     for (rows, n, count) in bench.scale(large, small) {
-        let numbers: Vec<u32> =
-            (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
+        let numbers: Vec<u32> = (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
         let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
         let output = bench.gpu.alloc::<f32>(count * n)?;
         let op = Gather::new([rows, n], count);
@@ -414,13 +407,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
 }
 
 /// Measures a histogram.
-fn count<T: Element>(
-    bench: &mut Bench,
-    variant: &str,
-    kind: &str,
-    x: &Buffer<T>,
-    desc: &Histogram,
-) -> Result<()> {
+fn count<T: Element>(bench: &mut Bench, variant: &str, kind: &str, x: &Buffer<T>, desc: &Histogram) -> Result<()> {
     let counts = bench.gpu.alloc::<u32>(desc.bins())?;
     let op = desc.clone().variant(variant);
     let Ok(program) = Op::<T>::lower(&op, bench.gpu.profile()) else { return Ok(()) };

@@ -112,12 +112,7 @@ impl Factors {
         Ok(Self { shape: [m, n, k], a: bytes(m * k)?, b: bytes(k * n)?, c: gpu.alloc(m * n)? })
     }
 
-    fn measure(
-        &self,
-        bench: &mut Bench,
-        variant: &str,
-        form: impl FnOnce(GemmInt8) -> GemmInt8,
-    ) -> Result<()> {
+    fn measure(&self, bench: &mut Bench, variant: &str, form: impl FnOnce(GemmInt8) -> GemmInt8) -> Result<()> {
         let [m, n, k] = self.shape;
         let op = form(GemmInt8::new(m, n, k));
         bench.op_as::<i32>(&op, (variant, "i8"), format!("{m}x{n}x{k}"), &[&self.a, &self.b, &self.c])?;
@@ -199,10 +194,7 @@ fn gemm_int8_tiles(bench: &mut Bench) -> Result<()> {
         for ([m, n, k], [rows, columns]) in tiles {
             let name = format!("{m}x{n}x{k} by {rows}x{columns}");
             factors.measure(bench, &name, |gemm| {
-                gemm.trans_b()
-                    .variant("double")
-                    .tile(ProductTile { m, n, k })
-                    .thread_tile(ThreadTile { rows, columns })
+                gemm.trans_b().variant("double").tile(ProductTile { m, n, k }).thread_tile(ThreadTile { rows, columns })
             })?;
         }
     }

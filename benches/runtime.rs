@@ -88,10 +88,8 @@ fn first_programs(profile: &DeviceProfile) -> Result<Vec<Program>> {
     let fits = |op: &'static tilework::program::Operation| {
         (op.variants)().iter().find(|v| v.requires.missing(profile).is_none()).map(|v| (op, v.name))
     };
-    let samples = operations()
-        .filter(|op| !op.solver)
-        .filter_map(fits)
-        .map(|(op, variant)| (op.samples)(profile, variant));
+    let samples =
+        operations().filter(|op| !op.solver).filter_map(fits).map(|(op, variant)| (op.samples)(profile, variant));
     Ok(samples.collect::<Result<Vec<_>>>()?.concat())
 }
 
@@ -132,11 +130,8 @@ impl Bare {
             .map(|(i, b)| wgpu::BindGroupEntry { binding: i as u32, resource: b.as_entire_binding() })
             .collect();
         let layout = pipeline.get_bind_group_layout(0);
-        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: None,
-            layout: &layout,
-            entries: &entries,
-        });
+        let group =
+            device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &layout, entries: &entries });
         let tilework::program::Grid::Direct(workgroups) = dispatch.grid else {
             unreachable!("zip dispatches directly")
         };

@@ -11,8 +11,8 @@ use tilework::Result;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;
 use tilework::sparse::{
-    ConjugateGradient, Coo, Csr, Duplicates, Format, MatrixLayout, PADDING, PageRank, Preconditioner,
-    SparseMatrix, Spinsert, Target,
+    ConjugateGradient, Coo, Csr, Duplicates, Format, MatrixLayout, PADDING, PageRank, Preconditioner, SparseMatrix,
+    Spinsert, Target,
 };
 
 /// Makes a matrix with this number of rows.
@@ -186,13 +186,7 @@ fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, column
             for v in Spmm::variants() {
                 // Skip variants of other formats.
                 let Ok(plan) = Spmm::new(stored, n).variant(v.name).plan::<f32>(&gpu) else { continue };
-                let case = Case {
-                    op: "spmm",
-                    variant: v.name,
-                    dtype,
-                    size: size.clone(),
-                    cost: plan.program().cost,
-                };
+                let case = Case { op: "spmm", variant: v.name, dtype, size: size.clone(), cost: plan.program().cost };
                 bench.device(&case, |rec| plan.record(rec, &a, &b, &c));
             }
         }
@@ -295,8 +289,7 @@ fn spinsert(bench: &mut Bench) -> Result<()> {
             let matrix = MatrixLayout { rows: n, cols, entries, longest: 16, format, values };
             let plan = Spinsert::new(matrix, more).variant(v.name).plan::<f32>(&gpu)?;
             let operands = &plan.program().operands;
-            let filled =
-                gpu.upload(&(0..32 * n).map(|i| if i < entries { 1 } else { PADDING }).collect::<Vec<_>>())?;
+            let filled = gpu.upload(&(0..32 * n).map(|i| if i < entries { 1 } else { PADDING }).collect::<Vec<_>>())?;
             let rows = gpu.alloc::<u32>(operands[0].len)?;
             let floats = [gpu.alloc::<f32>(32 * n)?, random(&gpu, more, centred)?];
             let halves = [gpu.alloc_zeroed::<f16>(32 * n)?, gpu.alloc_zeroed::<f16>(more)?];
@@ -327,9 +320,7 @@ fn spinsert(bench: &mut Bench) -> Result<()> {
 /// diagonal until no cache does. Skips small ones, which measure only a launch.
 fn real(bench: &mut Bench) -> Result<()> {
     let Some(folder) = std::env::var_os("TILEWORK_SPARSE") else {
-        println!(
-            "real: skipped; TILEWORK_SPARSE names the folder of the matrices (.ci/oracles fetches them)"
-        );
+        println!("real: skipped; TILEWORK_SPARSE names the folder of the matrices (.ci/oracles fetches them)");
         return Ok(());
     };
     let listed = std::fs::read_dir(&folder).expect("TILEWORK_SPARSE names a folder");
@@ -353,8 +344,7 @@ fn real(bench: &mut Bench) -> Result<()> {
 
 /// Copies of a matrix along the diagonal.
 fn repeated(csr: &Csr, copies: usize) -> Csr {
-    let mut all =
-        Csr { rows: csr.rows * copies, cols: csr.cols * copies, row_ptrs: vec![0], ..Csr::default() };
+    let mut all = Csr { rows: csr.rows * copies, cols: csr.cols * copies, row_ptrs: vec![0], ..Csr::default() };
     for copy in 0..copies {
         let (entries, col) = ((copy * csr.entries()) as u32, (copy * csr.cols) as u32);
         all.row_ptrs.extend(csr.row_ptrs[1..].iter().map(|ptr| ptr + entries));
@@ -403,12 +393,9 @@ fn solve(bench: &mut Bench) -> Result<()> {
         ("ell", gpu.upload_matrix(&csr.to_ell()?)?, gpu.upload_matrix(&t.to_ell()?)?),
     ] {
         let cg = ConjugateGradient::new(a.layout()).tolerance(0.0).check_every(batch);
-        for (variant, cg) in
-            [("cg", cg.clone()), ("cg-jacobi", cg.clone().preconditioner(Preconditioner::Jacobi))]
-        {
+        for (variant, cg) in [("cg", cg.clone()), ("cg-jacobi", cg.clone().preconditioner(Preconditioner::Jacobi))] {
             let solver = gpu.conjugate_gradient(&cg)?;
-            let case =
-                Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
+            let case = Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
             bench.device(&case, |rec| {
                 // Start from the same guess, so that no run converges.
                 rec.clear(&x)?;
@@ -424,8 +411,7 @@ fn solve(bench: &mut Bench) -> Result<()> {
                 assert_eq!(solution.iterations, iterations);
             });
         }
-        let power =
-            gpu.power_iteration(&PowerIteration::new(a.layout()).tolerance(0.0).check_every(batch))?;
+        let power = gpu.power_iteration(&PowerIteration::new(a.layout()).tolerance(0.0).check_every(batch))?;
         let cost = power.program().cost;
         let case = Case { op: "solve", variant: "power-iteration", dtype: "f32", size: size(format), cost };
         bench.device(&case, |rec| {

@@ -232,13 +232,7 @@ fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
         let left = limit.saturating_sub(start.elapsed());
         match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
             Ok(measured) if !measured.is_empty() => {
-                rows.push(row(
-                    kind,
-                    &drawn,
-                    &measured,
-                    [&profile.id(), &profile.name, &profile.driver],
-                    options.all,
-                ));
+                rows.push(row(kind, &drawn, &measured, [&profile.id(), &profile.name, &profile.driver], options.all));
                 if let Some(path) = &options.json {
                     write(path, &lines(&rows));
                 }
@@ -331,9 +325,8 @@ fn summary(rows: &[Value]) -> String {
     }
     for kind in kinds {
         let of: Vec<_> = rows.iter().filter(|row| kind_of(row) == kind).collect();
-        let known = |key: &str| -> Vec<f64> {
-            of.iter().map(|row| number(row, key)).filter(|x| x.is_finite()).collect()
-        };
+        let known =
+            |key: &str| -> Vec<f64> { of.iter().map(|row| number(row, key)).filter(|x| x.is_finite()).collect() };
         let mean = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
         let regret = known("regret");
         let worst = regret.iter().copied().fold(0.0, f64::max);
@@ -347,11 +340,7 @@ fn summary(rows: &[Value]) -> String {
         let ratio = known("ratio");
         if !ratio.is_empty() {
             let worst = ratio.iter().copied().fold(f64::INFINITY, f64::min);
-            text += &format!(
-                "; peer's time over ours {:.2}, worst {worst:.2} ({} shapes)",
-                mean(&ratio),
-                ratio.len()
-            );
+            text += &format!("; peer's time over ours {:.2}, worst {worst:.2} ({} shapes)", mean(&ratio), ratio.len());
         }
         text.push('\n');
     }

@@ -98,8 +98,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
 
     fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, lexopt::Error> {
         use lexopt::prelude::*;
-        let mut found =
-            Arguments { adapter: AdapterFilter::Best, elements: 1 << 24, size: 4096, copy: false };
+        let mut found = Arguments { adapter: AdapterFilter::Best, elements: 1 << 24, size: 4096, copy: false };
         let mut parser = Args::new(parser, &[]);
         while let Some(argument) = parser.next()? {
             match argument {
@@ -122,11 +121,9 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             return say(out, USAGE).map(|()| 0);
         };
         let missing = [ErrorKind::NoAdapter, ErrorKind::Unsupported, ErrorKind::InvalidArgument];
-        run(&arguments, out).map(|right| u8::from(!right)).map_err(|e| {
-            match e.downcast_ref::<tilework::Error>() {
-                Some(known) if missing.contains(&known.kind()) => Failure::missing(known),
-                _ => e.into(),
-            }
+        run(&arguments, out).map(|right| u8::from(!right)).map_err(|e| match e.downcast_ref::<tilework::Error>() {
+            Some(known) if missing.contains(&known.kind()) => Failure::missing(known),
+            _ => e.into(),
         })
     }
 
@@ -225,30 +222,15 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         }
 
         /// Fills `x` with wgpu and sums it into `y` with CUDA, for wgpu to read.
-        fn sum_once(
-            &self,
-            way: &Way,
-            scan: &CudaPlan<Scan<Sum>, u32>,
-            x: &Pair<u32>,
-            y: &Pair<u32>,
-        ) -> Result<()> {
+        fn sum_once(&self, way: &Way, scan: &CudaPlan<Scan<Sum>, u32>, x: &Pair<u32>, y: &Pair<u32>) -> Result<()> {
             self.fill(&x.wgpu, 7)?;
-            self.call(
-                way,
-                &|| x.cuda.copy_from_wgpu(&x.wgpu),
-                &|| scan.run(&self.stream, &x.cuda, &y.cuda),
-                &|| y.cuda.copy_to_wgpu(&y.wgpu),
-            )
+            self.call(way, &|| x.cuda.copy_from_wgpu(&x.wgpu), &|| scan.run(&self.stream, &x.cuda, &y.cuda), &|| {
+                y.cuda.copy_to_wgpu(&y.wgpu)
+            })
         }
 
         /// Prints the cost of a handover, and CUDA's speed on wgpu's memory.
-        fn prices(
-            &self,
-            ways: &[Way],
-            scan: &CudaPlan<Scan<Sum>, u32>,
-            n: usize,
-            out: &mut dyn Write,
-        ) -> Told<()> {
+        fn prices(&self, ways: &[Way], scan: &CudaPlan<Scan<Sum>, u32>, n: usize, out: &mut dyn Write) -> Told<()> {
             let one = Scan::new(Sum, 1).plan::<u32>(&self.cuda)?;
             for way in ways {
                 let (x, y) = (self.pair::<u32>(way, 1)?, self.pair::<u32>(way, 1)?);
@@ -261,25 +243,13 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
                 let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
                 let runs = self.stream.measure(9, |stream| scan.run(stream, &x.cuda, &y.cuda))?;
                 let rate = 8.0 * n as f64 / runs.median() * 1e-9;
-                say(
-                    out,
-                    &format!(
-                        "CUDA's kernel alone on {memory}: {:.1} us, {rate:.1} GB/s\n",
-                        runs.median() * 1e6
-                    ),
-                )?;
+                say(out, &format!("CUDA's kernel alone on {memory}: {:.1} us, {rate:.1} GB/s\n", runs.median() * 1e6))?;
             }
             Ok(())
         }
 
         /// Runs the prefix sums. Returns whether they are correct.
-        fn sums(
-            &self,
-            way: &Way,
-            scan: &CudaPlan<Scan<Sum>, u32>,
-            n: usize,
-            out: &mut dyn Write,
-        ) -> Told<bool> {
+        fn sums(&self, way: &Way, scan: &CudaPlan<Scan<Sum>, u32>, n: usize, out: &mut dyn Write) -> Told<bool> {
             let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
             let round = || self.sum_once(way, scan, &x, &y);
             round()?;
@@ -299,13 +269,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         }
 
         /// Runs the matrix product. Returns whether sixteen of its rows are correct: sums of these numbers are exact.
-        fn product(
-            &self,
-            way: &Way,
-            gemm: &CudaPlan<Gemm, f16>,
-            n: usize,
-            out: &mut dyn Write,
-        ) -> Told<bool> {
+        fn product(&self, way: &Way, gemm: &CudaPlan<Gemm, f16>, n: usize, out: &mut dyn Write) -> Told<bool> {
             let (a, b) = (self.pair::<f16>(way, n * n)?, self.pair::<f16>(way, n * n)?);
             let c = self.pair::<f32>(way, n * n)?;
             let round = || {
@@ -333,8 +297,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             let seconds = self.time(&round)?;
             let flop = 2.0 * (n as f64).powi(3);
             let (name, rate) = (way.name(), flop / seconds * 1e-12);
-            let text =
-                format!("  {name:24} {:9.1} us {rate:9.1} TFLOP/s  {}\n", seconds * 1e6, verdict(right));
+            let text = format!("  {name:24} {:9.1} us {rate:9.1} TFLOP/s  {}\n", seconds * 1e6, verdict(right));
             say(out, &text)?;
             Ok(right)
         }
@@ -349,8 +312,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         let gpu = pollster::block_on(Gpu::request(options))?;
         say(out, &format!("wgpu: {} through {}\n", gpu.profile().name, gpu.profile().backend))?;
         let fill = gpu.kernel("fill.wgsl", FILL, "fill")?;
-        let cuda =
-            if arguments.copy { CudaGpu::new()? } else { CudaGpu::beside(&gpu, CudaOptions::default())? };
+        let cuda = if arguments.copy { CudaGpu::new()? } else { CudaGpu::beside(&gpu, CudaOptions::default())? };
         say(out, &format!("CUDA: {}\n", cuda.profile().identity()))?;
         let stream = cuda.stream()?;
         let both = Both { gpu, cuda, stream, fill };
@@ -387,10 +349,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         let gemm = Gemm::new(n, n, n).mixed_precision().plan::<f16>(&both.cuda)?;
         say(
             out,
-            &format!(
-                "product of two {n} x {n} matrices of f16, into f32 ({}):\n",
-                gemm.report().decision.variant
-            ),
+            &format!("product of two {n} x {n} matrices of f16, into f32 ({}):\n", gemm.report().decision.variant),
         )?;
         for way in &ways {
             right &= both.product(way, &gemm, n, out)?;

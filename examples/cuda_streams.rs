@@ -175,15 +175,14 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
     say(out, &format!("z = x + y, {n} f32 each, including uploads and download\n"))?;
     let mut right = true;
     let mut first = None;
-    let mut row =
-        |vectors: &mut Vectors, name: &str, work: &dyn Fn(&Vectors) -> Result<()>| -> Result<(), Failure> {
-            let seconds = median(|| work(vectors))?;
-            right &= vectors.take_sums()?;
-            let base = *first.get_or_insert(seconds);
-            let rate = moved * 1e-9 / seconds;
-            let gain = base / seconds;
-            say(out, &format!("  {name:<44} {:9.3} ms {rate:7.1} GB/s {gain:6.2} x\n", seconds * 1e3))
-        };
+    let mut row = |vectors: &mut Vectors, name: &str, work: &dyn Fn(&Vectors) -> Result<()>| -> Result<(), Failure> {
+        let seconds = median(|| work(vectors))?;
+        right &= vectors.take_sums()?;
+        let base = *first.get_or_insert(seconds);
+        let rate = moved * 1e-9 / seconds;
+        let gain = base / seconds;
+        say(out, &format!("  {name:<44} {:9.3} ms {rate:7.1} GB/s {gain:6.2} x\n", seconds * 1e3))
+    };
     let wait = || streams.iter().try_for_each(CudaStream::wait);
     let depth_first = |vectors: &Vectors, streams: &[CudaStream], chunks: &[Chunk]| {
         for (chunk, stream) in chunks.iter().zip(streams.iter().cycle()) {

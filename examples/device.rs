@@ -49,18 +49,14 @@ fn run(parser: lexopt::Parser, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let cuda = cuda_devices(&wanted, measure);
     let filter = if wanted.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(wanted) };
-    let adapters: Vec<_> =
-        Gpu::adapters().into_iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
+    let adapters: Vec<_> = Gpu::adapters().into_iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
     if adapters.is_empty() && cuda.is_empty() {
         // The error says what is missing, and what to do.
         open(filter)?;
     }
     for (index, profile) in adapters {
-        let ceilings = if measure {
-            Some(open(AdapterFilter::Index(index)).and_then(|gpu| gpu.ceilings()))
-        } else {
-            None
-        };
+        let ceilings =
+            if measure { Some(open(AdapterFilter::Index(index)).and_then(|gpu| gpu.ceilings())) } else { None };
         say(out, &describe(index, &profile, ceilings))?;
     }
     say(out, &cuda)
@@ -187,10 +183,7 @@ fn ceiling_rows(ceilings: Option<tilework::Result<Ceilings>>) -> Vec<(&'static s
             ("ceilings, measured", String::new()),
             ("  copy, read plus written", format!("{:.1} GB/s", c.copy_bytes_per_second * 1e-9)),
             ("  f32 multiply-add, as two", format!("{:.1} GFLOP/s", c.fma_flop_per_second * 1e-9)),
-            (
-                "  balance",
-                format!("{:.1} operations per byte", c.fma_flop_per_second / c.copy_bytes_per_second),
-            ),
+            ("  balance", format!("{:.1} operations per byte", c.fma_flop_per_second / c.copy_bytes_per_second)),
         ],
     }
 }

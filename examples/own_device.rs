@@ -90,9 +90,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     let Ok(adapter) = instance.request_adapter(&wgpu::RequestAdapterOptions::default()).await else {
         // tilework's error says what to install, or which variable hides the adapters.
         let error = Gpu::new().err();
-        return Err(error
-            .map_or_else(|| Failure::missing("this machine has no adapter"), Failure::from)
-            .into());
+        return Err(error.map_or_else(|| Failure::missing("this machine has no adapter"), Failure::from).into());
     };
     // All features of the adapter that tilework uses. Add your own here.
     let (device, queue) = adapter.request_device(&Gpu::device_descriptor(&adapter)).await?;
@@ -102,12 +100,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     // The program's buffers: energies, and single numbers.
     let buffer = |label, elements: u32, usage| {
         let size = u64::from(elements) * 4;
-        device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some(label),
-            size,
-            usage,
-            mapped_at_creation: false,
-        })
+        device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
     };
     let storage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
     let energies = buffer("energies", N, storage);
@@ -187,8 +180,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     // Multiples of 1/1024 are exact, and so is the reference's sum, within its bound.
     let host: Vec<f32> = (0..N).map(|i| (i % 1024) as f32 / 1024.0).collect();
     let wanted = host.iter().map(|&e| f64::from(e)).sum::<f64>();
-    let bound =
-        tilework::reference::reduce_bound(&tilework::primitives::Operator::Sum, 1, host.len(), &host)[0];
+    let bound = tilework::reference::reduce_bound(&tilework::primitives::Operator::Sum, 1, host.len(), &host)[0];
     // The division rounds by at most 2.5 units in the last place (WGSL); the divisor errs by its bound.
     let quotient = 1023.0 / 1024.0 / wanted;
     let slack = quotient * (2.5 * f64::from(f32::EPSILON) + bound / wanted);

@@ -81,8 +81,7 @@ impl HostData {
         {
             // Memory that is zero already is not touched.
             let zeros = bytemuck::allocation::try_zeroed_vec::<T>(n);
-            let no_room =
-                |()| err!(OutOfMemory, "an array on the host: no memory for {n} elements of {}", T::DTYPE);
+            let no_room = |()| err!(OutOfMemory, "an array on the host: no memory for {n} elements of {}", T::DTYPE);
             Ok(zeros.map_err(no_room)?.into())
         }
         match dtype {

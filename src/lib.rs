@@ -270,9 +270,9 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
-    PadMode, PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk,
-    Transpose, Trmm, Trmv, Trsm, Trsv,
+    Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+    PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk, Transpose, Trmm,
+    Trmv, Trsm, Trsv,
 };
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Broadcast, Map, MapFn, Scal, Transform, TransformFn, Zip, ZipFn};
@@ -282,14 +282,13 @@ pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
 #[cfg(feature = "nn")]
 pub use nn::{
-    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
-    CrossEntropy, LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, Pool2dBackwardWeights,
-    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
+    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy,
+    LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, Pool2dBackwardWeights, RmsNormBackward, Sgd,
+    SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
 pub use nn::{
-    BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
-    Softmax,
+    BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits, Softmax,
 };
 pub use operations::operations;
 #[cfg(feature = "cuda")]
@@ -304,9 +303,7 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{
-    Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
-};
+pub use primitives::{Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
@@ -315,8 +312,8 @@ pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 pub use primitives::{Find, IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
 pub use primitives::{
-    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
-    SplitParts, Unique, WeightedHistogram,
+    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns, SplitParts,
+    Unique, WeightedHistogram,
 };
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
@@ -351,17 +348,14 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{
-        Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows,
-    };
+    pub use crate::{Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
     pub use crate::{
-        BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits,
-        Softmax,
+        BatchNorm, Dropout, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, SampleLogits, Softmax,
     };
     #[cfg(feature = "image")]
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
@@ -371,14 +365,14 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes,
-        PadMode, PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k,
-        Syrk, Transpose, Trmm, Trmv, Trsm, Trsv,
+        Caxpy, Cdot, Cgemm, Cgemv, Concatenate, Gbmv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PadAxes, PadMode,
+        PermuteAxes, Precision, Rot, Rotg, Rotmg, StridedCopy, Swap, Symm, Symv, Syr, Syr2, Syr2k, Syrk, Transpose,
+        Trmm, Trmv, Trsm, Trsv,
     };
     #[cfg(feature = "sparse")]
     pub use crate::{
-        ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert,
-        Spinsert, Spmm, Spmv,
+        ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert, Spinsert,
+        Spmm, Spmv,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
@@ -386,8 +380,8 @@ pub mod prelude {
     pub use crate::{Find, IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
     #[cfg(feature = "primitives")]
     pub use crate::{
-        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns,
-        SplitParts, Unique, WeightedHistogram,
+        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, SelectColumns, SplitParts,
+        Unique, WeightedHistogram,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};

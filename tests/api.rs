@@ -281,8 +281,7 @@ fn partial_rows_are_rejected_with_op_and_length() {
 fn wrong_lengths_are_rejected_with_both_lengths() {
     let Some(gpu) = gpu() else { return };
     let ((_, x), (_, flags)) = (random::<f32>(gpu, 100), random::<u32>(gpu, 99));
-    let text =
-        |operand, has, wants| format!("{operand} has {has} elements; the other arguments ask for {wants}");
+    let text = |operand, has, wants| format!("{operand} has {has} elements; the other arguments ask for {wants}");
     refused(gpu.zip(&x, x.slice(..99).unwrap(), ZipFn::Add), Shape, &text("zip: y", 99, 100));
     refused(gpu.axpy(1.0, &x, x.slice(..99).unwrap()), Shape, &text("axpy: y", 99, 100));
     refused(gpu.select(&x, &flags), Shape, &text("select: flags", 99, 100));

@@ -31,8 +31,7 @@ fn the_documented_call_path_exists_in_the_code() {
     for step in steps {
         let (function, file) = (step[1], step[3]);
         let text = fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-        let names =
-            [format!("fn {function}("), format!("fn {function}<"), format!("macro_rules! {function} ")];
+        let names = [format!("fn {function}("), format!("fn {function}<"), format!("macro_rules! {function} ")];
         assert!(names.iter().any(|name| text.contains(name)), "{file} has no `{function}`");
     }
 }
@@ -121,12 +120,9 @@ fn behind_item(text: &str) -> &str {
 
 #[test]
 fn code_after_a_test_module_is_read() {
-    let text =
-        "use a;\n#[cfg(test)]\nuse b;\nfn c() {}\n#[cfg(test)]\nmod tests { fn d() {} }\nfn e() {} // f\n";
+    let text = "use a;\n#[cfg(test)]\nuse b;\nfn c() {}\n#[cfg(test)]\nmod tests { fn d() {} }\nfn e() {} // f\n";
     let code = code(text);
-    for (name, kept) in
-        [("a;", true), ("b;", false), ("c()", true), ("d()", false), ("e()", true), ("f", false)]
-    {
+    for (name, kept) in [("a;", true), ("b;", false), ("c()", true), ("d()", false), ("e()", true), ("f", false)] {
         assert_eq!(code.replace("fn", "").replace("use", "").contains(name), kept, "{name} in {code}");
     }
 }
@@ -190,8 +186,7 @@ fn private_type_names_are_unique() {
 /// Families look at the properties of a device, not at its vendor or driver.
 #[test]
 fn families_do_not_query_the_driver() {
-    let families =
-        ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
+    let families = ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
     for (path, text) in sources() {
         if families.contains(&module_of(&path).as_str()) {
             let code = code(text.split("\nmod tests {").next().unwrap_or_default());
@@ -216,14 +211,8 @@ fn ops_are_named_only_in_their_own_files() {
         ("reverse", "scan"),
     ];
     let common = ["gpu", "operations", "plan", "program", "sim", "tune"];
-    let comparisons = [
-        ".op == \"",
-        ".op != \"",
-        "variant() == \"",
-        "variant() != \"",
-        ".why.contains(",
-        ".why.starts_with(",
-    ];
+    let comparisons =
+        [".op == \"", ".op != \"", "variant() == \"", "variant() != \"", ".why.contains(", ".why.starts_with("];
     for (path, text) in sources().iter().filter(|(path, _)| !path.ends_with("reference/mod.rs")) {
         let code = code(text).replace("feature = \"", "feature = "); // features are named after families
         let inside = path.with_extension("");
@@ -249,14 +238,9 @@ fn ops_are_named_only_in_their_own_files() {
 fn loops_over_the_catalogue_name_no_op() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
-    let folders =
-        ["examples/op", "examples/explain", "examples/sanitize", "examples/tour", "tests/fuzz/fuzz_targets"];
-    let files = [
-        "examples/common/asked.rs",
-        "examples/common/npy.rs",
-        "tests/catalogue.rs",
-        "tests/support/by_name.rs",
-    ];
+    let folders = ["examples/op", "examples/explain", "examples/sanitize", "examples/tour", "tests/fuzz/fuzz_targets"];
+    let files =
+        ["examples/common/asked.rs", "examples/common/npy.rs", "tests/catalogue.rs", "tests/support/by_name.rs"];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path()).chain(files.map(|file| root.join(file)));
     for path in paths.filter(|path| path.extension().is_some_and(|e| e == "rs")) {
@@ -315,8 +299,7 @@ fn modules_import_only_from_lower_layers() {
                 continue;
             }
             let executors = own == 7 && other == 7 && target != module;
-            if !facade_type && target != module && (other >= own && !(other == own && own == 0) || executors)
-            {
+            if !facade_type && target != module && (other >= own && !(other == own && own == 0) || executors) {
                 wrong.push(format!("{} uses crate::{target}", path.display()));
             }
         }
@@ -340,8 +323,7 @@ fn shader_layer(folder: &str) -> Option<usize> {
 fn shaders_import_only_from_lower_layers() {
     let shaders = shaders();
     let folder = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
-    let known =
-        |name: &str| shader_layer(&folder(name)).unwrap_or_else(|| panic!("shaders/{name}: no layer"));
+    let known = |name: &str| shader_layer(&folder(name)).unwrap_or_else(|| panic!("shaders/{name}: no layer"));
     let mut uses = Vec::new();
     for (name, text) in &shaders {
         for import in text.lines().filter_map(|line| line.trim().strip_prefix("#import ")) {
@@ -362,8 +344,7 @@ fn shaders_import_only_from_lower_layers() {
     let goes_up = |(_, module, own, other): &&(String, String, usize, String)| {
         folder(other) != *module && known(other) >= *own + usize::from(module == "program")
     };
-    let wrong: Vec<_> =
-        uses.iter().filter(goes_up).map(|(user, _, _, other)| format!("{user}: {other}")).collect();
+    let wrong: Vec<_> = uses.iter().filter(goes_up).map(|(user, _, _, other)| format!("{user}: {other}")).collect();
     assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
 }
 
@@ -491,11 +472,7 @@ fn examples_print_without_macros() {
                 check(&path);
             } else if path.extension().is_some_and(|e| e == "rs") {
                 let code = code(&fs::read_to_string(&path).unwrap());
-                assert!(
-                    !code.contains("print!(") && !code.contains("println!("),
-                    "{} prints",
-                    path.display()
-                );
+                assert!(!code.contains("print!(") && !code.contains("println!("), "{} prints", path.display());
             }
         }
     }
@@ -549,14 +526,11 @@ fn every_op_has_its_five_files() {
             .unwrap_or_else(|| panic!("no src/<family>/{name}.rs"));
         let family = home.file_name().unwrap().to_string_lossy().into_owned();
         let shaders = fs::read_dir(root.join("shaders").join(&family)).unwrap();
-        let has_shader =
-            shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(&name));
+        let has_shader = shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(&name));
         assert!(has_shader, "no shaders/{family}/{name}*.wgsl");
-        for place in [
-            format!("src/reference/{name}.rs"),
-            format!("tests/{family}/{name}.rs"),
-            format!("benches/{family}.rs"),
-        ] {
+        for place in
+            [format!("src/reference/{name}.rs"), format!("tests/{family}/{name}.rs"), format!("benches/{family}.rs")]
+        {
             assert!(root.join(&place).exists(), "{name}: no {place}");
         }
     }

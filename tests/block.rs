@@ -223,9 +223,7 @@ fn top_k_small_joins_lists() {
                 let mut all: Vec<_> =
                     (0..block.len()).flat_map(|lane| (0..EACH).map(move |j| entry(lane, j))).collect();
                 all.sort_unstable();
-                (0..block.len())
-                    .map(|i| if i < k { all[i].0 * 65536 + all[i].1 } else { 0 })
-                    .collect::<Vec<_>>()
+                (0..block.len()).map(|i| if i < k { all[i].0 * 65536 + all[i].1 } else { 0 }).collect::<Vec<_>>()
             });
             let wanted: Vec<u32> = wanted.collect();
             check("top_k_small", &declarations, &body, size, &input, &wanted);

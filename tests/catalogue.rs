@@ -21,10 +21,7 @@ fn declarations_of_ops_are_consistent() {
     let profile = DeviceProfile::h100();
     for op in programs() {
         let name = op.name;
-        assert!(
-            !op.types.is_empty() && (op.matrix || op.inputs.is_empty() == op.example.shape.is_empty()),
-            "{name}"
-        );
+        assert!(!op.types.is_empty() && (op.matrix || op.inputs.is_empty() == op.example.shape.is_empty()), "{name}");
         let call = call(op, op.example.shape, op.types[0], "auto").unwrap();
         let program = call.lower(&profile).unwrap();
         assert_eq!((program.op, program.operands.len()), (name, call.operands.len()), "{name}");
@@ -44,21 +41,13 @@ fn declarations_of_ops_are_consistent() {
             assert_eq!(kind(Ask::new(&settings)), ErrorKind::InvalidArgument, "{name} without inputs");
         }
         let many = (0..=op.inputs.len()).map(|_| one());
-        assert_eq!(
-            kind(Ask::new(&settings).inputs(many)),
-            ErrorKind::InvalidArgument,
-            "{name} with too many inputs"
-        );
+        assert_eq!(kind(Ask::new(&settings).inputs(many)), ErrorKind::InvalidArgument, "{name} with too many inputs");
         assert!(Settings::new(op).text("no-such-option", "1").is_err(), "{name}");
     }
 }
 
 /// Runs a call and returns what is wrong with its results. `None` if the op, the device or the variant rejects it.
-fn wrong(
-    op: &Operation,
-    call: OpCall,
-    run: impl FnOnce(OpCall) -> tilework::Result<Vec<HostArray>>,
-) -> Option<String> {
+fn wrong(op: &Operation, call: OpCall, run: impl FnOnce(OpCall) -> tilework::Result<Vec<HostArray>>) -> Option<String> {
     match wanted(op, &call) {
         Err(why) => Some(why),
         Ok(wanted) => complaint(&wanted?, run(call)),
@@ -79,9 +68,7 @@ fn every_variant_matches_reference_by_name() {
     let main = |d: &Device| d.main && coverage::all();
     let all = devices_of_every_way().iter().filter(|d| d.main || d.checks());
     let mut failures = Vec::new();
-    for (device, case) in
-        all.flat_map(|d| programs().flat_map(|op| cases(op, main(d))).map(move |case| (d, case)))
-    {
+    for (device, case) in all.flat_map(|d| programs().flat_map(|op| cases(op, main(d))).map(move |case| (d, case))) {
         match case.call() {
             // The op or this variant rejects it, for which there is no reference.
             Ok(call) if call.lower(device.gpu.profile()).is_err() => {
@@ -138,8 +125,7 @@ fn every_variant_takes_a_length_from_the_device() {
                 // Each option compiles other kernels: in the default run a variant meets one.
                 let options = if coverage::all() { options } else { &options[place % options.len()..][..1] };
                 let lengths = if place == 0 { lengths } else { sample(lengths, 1) };
-                let runs =
-                    options.iter().flat_map(|option| lengths.iter().enumerate().map(move |n| (option, n)));
+                let runs = options.iter().flat_map(|option| lengths.iter().enumerate().map(move |n| (option, n)));
                 for (&option, (i, &n)) in runs {
                     for &length in sample(&[n / 2, u32::MAX as usize, 0, 1, n - 1, n, n + 1], 3) {
                         // Each type compiles other kernels: a variant meets one, in the complete run one a length.
@@ -183,10 +169,7 @@ fn every_op_on_cuda_matches_reference() {
                         found.push(op.name);
                     }
                     Err(e) => {
-                        assert!(
-                            e.kind() == ErrorKind::Unsupported && e.to_string().starts_with(op.name),
-                            "{e}"
-                        );
+                        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().starts_with(op.name), "{e}");
                         continue;
                     }
                 }
@@ -222,19 +205,14 @@ fn every_op_has_a_reference() {
 /// A short version of the fuzz target `lower`, with the same requests in every run.
 #[test]
 fn requests_by_name_never_panic() {
-    let profiles = [
-        DeviceProfile::h100(),
-        DeviceProfile::webgpu_defaults(),
-        DeviceProfile::mesa(),
-        DeviceProfile::swiftshader(),
-    ];
+    let profiles =
+        [DeviceProfile::h100(), DeviceProfile::webgpu_defaults(), DeviceProfile::mesa(), DeviceProfile::swiftshader()];
     let mut random = Random::new(11);
     let mut lowered: BTreeMap<&str, u32> = BTreeMap::new();
     for round in 0..120 {
         for op in programs() {
             let profile = &profiles[round % profiles.len()];
-            *lowered.entry(op.name).or_default() +=
-                u32::from(forms::lowered(&mut random, op, profile).is_ok());
+            *lowered.entry(op.name).or_default() += u32::from(forms::lowered(&mut random, op, profile).is_ok());
         }
     }
     let never: Vec<_> = lowered.iter().filter(|(_, n)| **n == 0).map(|(name, _)| *name).collect();

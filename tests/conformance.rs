@@ -254,8 +254,7 @@ fn run(gpu: &Gpu, case: &Case) -> Result<(), Stop> {
     }
     for set in &case.sets {
         let call = Call::new(gpu, case, node, set)?;
-        let mut got: Vec<Array> =
-            one.or(first).map(|(_, runner)| runner(&call)).transpose()?.into_iter().collect();
+        let mut got: Vec<Array> = one.or(first).map(|(_, runner)| runner(&call)).transpose()?.into_iter().collect();
         got.extend(several.map(|(_, runner)| runner(&call)).transpose()?.into_iter().flatten());
         if got.len() != set.outputs.len() && first.is_none() {
             return Err(Stop::Failed(format!("{} results instead of {}", set.outputs.len(), got.len())));

@@ -8,8 +8,8 @@ use tilework::program::{DeviceProfile, Op, Program};
 use tilework::shader::Target;
 use tilework::sim::{Options, run_wgsl};
 use tilework::{
-    CustomOp, MergeSort, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, ScanByKey,
-    SegmentedReduce, SegmentedScan, Select,
+    CustomOp, MergeSort, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, ScanByKey, SegmentedReduce,
+    SegmentedScan, Select,
 };
 
 #[path = "fuzz/fuzz_targets/fragments.rs"]
@@ -123,14 +123,9 @@ fn a_users_op_runs_with_checks() {
 /// Calls and types at the maximum depth, through the simulator and the driver.
 #[test]
 fn the_longest_call_chains_compile_and_run() {
-    let link =
-        |i: usize, of: &str| of.replace("THIS", &format!("a{i}")).replace("NEXT", &format!("a{}", i + 1));
+    let link = |i: usize, of: &str| of.replace("THIS", &format!("a{i}")).replace("NEXT", &format!("a{}", i + 1));
     for (of, last, body) in [
-        (
-            "fn THIS(x: i32) -> i32 { return NEXT(x + 1); }",
-            "fn THIS(x: i32) -> i32 { return x; }",
-            "out[0] = a0(1);",
-        ),
+        ("fn THIS(x: i32) -> i32 { return NEXT(x + 1); }", "fn THIS(x: i32) -> i32 { return x; }", "out[0] = a0(1);"),
         ("const THIS = NEXT + 1;", "const THIS = 1;", "out[0] = a0;"),
         ("struct THIS { x: NEXT }", "struct THIS { x: i32 }", "var z: a0; out[0] = 990; let y = z;"),
         ("alias THIS = array<NEXT, 1>;", "alias THIS = i32;", "var z: a0; out[0] = 990; let y = z;"),

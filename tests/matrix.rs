@@ -57,12 +57,7 @@ impl Column {
                 Some(test) => crashed || failed.contains(test),
                 None => module.exit != 0,
             };
-            *self
-                .ran
-                .entry(ran.to_owned())
-                .or_default()
-                .entry(test.unwrap_or(name).to_owned())
-                .or_default() |= wrong;
+            *self.ran.entry(ran.to_owned()).or_default().entry(test.unwrap_or(name).to_owned()).or_default() |= wrong;
         }
         self.failed.append(&mut failed);
     }
@@ -115,8 +110,7 @@ fn ops() -> impl Iterator<Item = &'static Operation> {
 fn joined(mut matrix: Value, columns: &BTreeMap<String, Column>, date: &str) -> Value {
     for (name, column) in columns {
         let about = |key: &str| column.about.get(key).cloned().unwrap_or_default();
-        let variants =
-            ops().flat_map(|op| (op.variants)().iter().map(move |v| format!("{}/{}", op.name, v.name)));
+        let variants = ops().flat_map(|op| (op.variants)().iter().map(move |v| format!("{}/{}", op.name, v.name)));
         let outcomes: Map<_, _> = variants.map(|v| (v.clone(), column.outcome(&v))).collect();
         matrix[name] = json!({
             "adapter": about("name"), "driver": about("driver"), "backend": about("backend"), "way": about("way"),
@@ -204,8 +198,7 @@ pub(crate) fn table() -> String {
     }
     rows.sort_by_key(|(_, ops)| ops.len());
     let heads: Vec<_> = columns.keys().map(String::as_str).collect();
-    let mut text =
-        format!("| ops | variants | {} |\n|---|---:|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    let mut text = format!("| ops | variants | {} |\n|---|---:|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
     for (cells, ops) in rows {
         let names: Vec<_> = ops.iter().map(|op| op.name).collect();
         let variants: usize = ops.iter().map(|op| (op.variants)().len()).sum();
@@ -215,15 +208,11 @@ pub(crate) fn table() -> String {
     for (name, column) in columns {
         let of = |key: &str| column[key].as_str().unwrap_or_default().to_owned();
         let mut without: BTreeMap<&str, usize> = BTreeMap::new();
-        for why in
-            column["outcomes"].as_object().unwrap().values().filter_map(|o| o["not supported"].as_str())
-        {
+        for why in column["outcomes"].as_object().unwrap().values().filter_map(|o| o["not supported"].as_str()) {
             *without.entry(why.split(" (").next().unwrap().split(',').next().unwrap()).or_default() += 1;
         }
-        let without: Vec<_> = without
-            .iter()
-            .map(|(why, n)| format!("{why} ({n} variant{})", if *n == 1 { "" } else { "s" }))
-            .collect();
+        let without: Vec<_> =
+            without.iter().map(|(why, n)| format!("{why} ({n} variant{})", if *n == 1 { "" } else { "s" })).collect();
         let lacks = if without.is_empty() { "nothing".into() } else { without.join(", ") };
         text += &format!(
             "- `{name}`: {}, {} ({}, {}): {} tests, {}; lacks {lacks}\n",
@@ -253,8 +242,7 @@ fn recordings_merge_into_outcomes() {
     };
     let named = ran("\"dense::gemm::a\"");
     assert_eq!(gave(&named, "", 0), (json!("pass"), 0));
-    let failures =
-        |test: &str| format!("failures:\nwhy\n\nfailures:\n    dense::gemm::{test}\n\ntest result\n");
+    let failures = |test: &str| format!("failures:\nwhy\n\nfailures:\n    dense::gemm::{test}\n\ntest result\n");
     assert_eq!(gave(&named, &failures("a"), 101), (json!({"fail": ["dense::gemm::a"]}), 1));
     assert_eq!(gave(&named, &failures("b"), 101), (json!("pass"), 1));
     // A killed process, or a thread without a name, may be any test.
@@ -274,7 +262,8 @@ fn recordings_merge_into_outcomes() {
 
 #[test]
 fn rejects_a_matrix_with_a_failure() {
-    let column = |outcomes: Value, failed: &[&str]| json!({"way": "WebGPU defaults", "failed": failed, "outcomes": outcomes});
+    let column =
+        |outcomes: Value, failed: &[&str]| json!({"way": "WebGPU defaults", "failed": failed, "outcomes": outcomes});
     let of = |outcomes, failed: &[&str]| complaints(&json!({"floor": column(outcomes, failed)}));
     assert!(of(json!({"map/scalar": "pass"}), &[]).is_empty());
     assert_eq!(of(json!({"map/scalar": "pass"}), &["map::x"]), ["floor: map::x failed"]);

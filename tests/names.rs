@@ -73,11 +73,7 @@ fn the_root_repeats_every_op_and_the_types_of_its_options() {
         assert!(root.is_empty(), "{family} has no public {root:?}");
     }
     assert!(unknown.is_empty(), "AT_HOME: no family has {unknown:?}");
-    assert_eq!(
-        others,
-        types(&RUNTIME.join(" ")),
-        "names of the root that no family has: list them in RUNTIME"
-    );
+    assert_eq!(others, types(&RUNTIME.join(" ")), "names of the root that no family has: list them in RUNTIME");
 }
 
 #[test]
@@ -97,9 +93,7 @@ fn every_op_shows_in_its_first_20_lines_how_to_run_it() {
     let mut found = 0;
     for family in FAMILIES {
         let folder = format!("{}/src/{family}", env!("CARGO_MANIFEST_DIR"));
-        for file in
-            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
-        {
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
             let text = fs::read_to_string(&file).unwrap();
             let mut docs: Vec<&str> = Vec::new();
             for line in text.lines() {

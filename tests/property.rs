@@ -121,9 +121,7 @@ fn check(info: &'static Operation) -> Option<String> {
     );
     match result {
         // Some variants bind an operand where it lies.
-        Ok(()) if in_blocks.get() == 0 && bound.get() > 8 => {
-            Some(format!("{op}: no case ran in blocks, {by}"))
-        }
+        Ok(()) if in_blocks.get() == 0 && bound.get() > 8 => Some(format!("{op}: no case ran in blocks, {by}")),
         Ok(()) if 8 * ran.get() >= refused.get() => None,
         Ok(()) => Some(format!("{op}: the device rejects nearly all cases, {by}")),
         Err(TestError::Abort(why)) => Some(format!("{op}: {why}, {by}")),

@@ -62,15 +62,12 @@ fn best() -> Vec<Value> {
     let files = files.iter().map(|path| rows(path));
     // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
     // And tiles that were tried, with numbers behind the variant's name, are not what a user gets.
-    let tried = |r: &Value| {
-        text(r, "variant").split(' ').skip(1).any(|form| form.contains(|c: char| c.is_ascii_digit()))
-    };
-    let compared =
-        |r: &Value| r["peer_seconds"].is_number() && !text(r, "size").ends_with(", resident") && !tried(r);
+    let tried =
+        |r: &Value| text(r, "variant").split(' ').skip(1).any(|form| form.contains(|c: char| c.is_ascii_digit()));
+    let compared = |r: &Value| r["peer_seconds"].is_number() && !text(r, "size").ends_with(", resident") && !tried(r);
     for row in files.flatten().filter(compared) {
-        let same = |b: &&mut Value| {
-            ["op", "dtype", "size"].iter().all(|k| b[k] == row[k]) && by_cuda(b) == by_cuda(&row)
-        };
+        let same =
+            |b: &&mut Value| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k]) && by_cuda(b) == by_cuda(&row);
         match best.iter_mut().find(same) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,
             Some(_) => {}
@@ -88,8 +85,7 @@ fn peers(best: &[Value]) -> String {
         "| op | type | size | variant | tilework | rate | peer | its time | its time / ours |\n|---|---|---:|---|---:|---:|---|---:|---:|\n"
             .to_owned();
     for row in best {
-        let [op, dtype, size, variant, peer] =
-            ["op", "dtype", "size", "variant", "peer"].map(|k| text(row, k));
+        let [op, dtype, size, variant, peer] = ["op", "dtype", "size", "variant", "peer"].map(|k| text(row, k));
         let world = if by_cuda(row) { "CUDA: " } else { "" };
         let (ours, its) = (number(row, "seconds"), number(row, "peer_seconds"));
         table += &format!(
@@ -186,8 +182,7 @@ fn tables_match_measurements_and_variants() {
         ),
         ("src/guides/ops.md", vec![("ops", ops())]),
     ];
-    let mut files: Vec<_> =
-        written.iter().map(|(file, tables)| (*file, filled(file, read(file), tables))).collect();
+    let mut files: Vec<_> = written.iter().map(|(file, tables)| (*file, filled(file, read(file), tables))).collect();
     files.push(("benches/results.svg", families::chart(&families)));
     files.push(("benches/shards.svg", shards::chart()));
     for (file, text) in files {

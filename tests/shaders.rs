@@ -31,8 +31,7 @@ fn samples_of(op: &'static Operation, profile: &DeviceProfile) -> Vec<LoweredSam
     let fitting = (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none());
     fitting
         .flat_map(|v| {
-            let samples =
-                (op.samples)(profile, v.name).unwrap_or_else(|e| panic!("{} {}: {e}", op.name, v.name));
+            let samples = (op.samples)(profile, v.name).unwrap_or_else(|e| panic!("{} {}: {e}", op.name, v.name));
             assert!(!samples.is_empty(), "{} {} has no samples", op.name, v.name);
             let what = format!("{} {} for {}", op.name, v.name, profile.name);
             samples.into_iter().map(move |program| LoweredSample {
@@ -101,8 +100,7 @@ fn interface(kernel: &Kernel) -> &'static Interface {
 fn variants_reach_every_file() {
     let reached: BTreeSet<_> = kernels().values().flat_map(|kernel| &kernel.files).collect();
     // The block level is for kernels of users: `tests/block.rs` runs each of its files.
-    let is_block_level =
-        |name: &str| shader::source(name).is_some_and(|text| text.contains("\n// You declare"));
+    let is_block_level = |name: &str| shader::source(name).is_some_and(|text| text.contains("\n// You declare"));
     let missed: Vec<_> = shader::names()
         .filter(|name| !is_block_level(name) && !reached.contains(&format!("shaders/{name}.wgsl")))
         .collect();
@@ -116,9 +114,7 @@ fn every_kernel_translates_to_each_target_it_declares() {
     }
     for (at, ValidKernel { what, kernel, translations, .. }) in kernels().values().enumerate() {
         let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
-        for (_, target) in
-            translations.iter().enumerate().filter(|(i, _)| in_turn(at + i, translations.len()))
-        {
+        for (_, target) in translations.iter().enumerate().filter(|(i, _)| in_turn(at + i, translations.len())) {
             let done = match target {
                 Translation::SpirV => spirv(&module, kernel.entry),
                 Translation::Msl => msl(&module),
@@ -133,20 +129,15 @@ fn every_kernel_translates_to_each_target_it_declares() {
 fn spirv(module: &Module, entry: &str) -> Result<(), String> {
     let (module, info) = module.naga();
     let options = naga::back::spv::Options { lang_version: (1, 3), ..Default::default() };
-    let pipeline = naga::back::spv::PipelineOptions {
-        shader_stage: naga::ShaderStage::Compute,
-        entry_point: entry.into(),
-    };
+    let pipeline =
+        naga::back::spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.into() };
     naga::back::spv::write_vec(module, info, &options, Some(&pipeline)).map(drop).map_err(|e| e.to_string())
 }
 
 fn msl(module: &Module) -> Result<(), String> {
     let (module, info) = module.naga();
-    let options =
-        naga::back::msl::Options { lang_version: (2, 4), fake_missing_bindings: true, ..Default::default() };
-    naga::back::msl::write_string(module, info, &options, &Default::default())
-        .map(drop)
-        .map_err(|e| e.to_string())
+    let options = naga::back::msl::Options { lang_version: (2, 4), fake_missing_bindings: true, ..Default::default() };
+    naga::back::msl::write_string(module, info, &options, &Default::default()).map(drop).map_err(|e| e.to_string())
 }
 
 fn hlsl(module: &Module) -> Result<(), String> {
@@ -173,11 +164,8 @@ fn params_and_bindings_agree_with_rust() {
             let what = format!("{what}: {}", kernel.label());
             let params = &interface.bindings[0];
             assert_eq!((params.index, params.kind), (0, BindingKind::Uniform), "{what}");
-            let shader: Vec<_> = params
-                .members
-                .iter()
-                .map(|m| (m.name.as_str(), m.offset as usize, m.size as usize))
-                .collect();
+            let shader: Vec<_> =
+                params.members.iter().map(|m| (m.name.as_str(), m.offset as usize, m.size as usize)).collect();
             assert_eq!(shader, dispatch.fields, "{what}: struct Params");
             assert_eq!(params.min_size as usize, dispatch.params.len(), "{what}: size of Params");
             let indices: Vec<_> = interface.bindings.iter().skip(1).map(|b| b.index).collect();
@@ -227,11 +215,9 @@ fn naga_errors_point_at_the_original_line() {
     let expanded = shader::expand_text("mine.wgsl", text, &shader::Spec::new(), Target::Naga).unwrap();
     let e = expanded.validate().unwrap_err();
     assert!(e.to_string().starts_with("mine.wgsl:3: "), "{e}");
-    let late = "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@compute @workgroup_size(1)\nfn f() { x[0] = 1u; }\n";
-    let e = shader::expand_text("late.wgsl", late, &shader::Spec::new(), Target::Naga)
-        .unwrap()
-        .validate()
-        .unwrap_err();
+    let late =
+        "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@compute @workgroup_size(1)\nfn f() { x[0] = 1u; }\n";
+    let e = shader::expand_text("late.wgsl", late, &shader::Spec::new(), Target::Naga).unwrap().validate().unwrap_err();
     assert!(e.to_string().starts_with("late.wgsl:"), "{e}");
 }
 
@@ -287,10 +273,7 @@ fn every_portable_kernel_passes_tint() {
             };
             for m in row["messages"].as_array().into_iter().flatten() {
                 // Dawn's adapter without hardware has the default limits; a profile's own are tested above.
-                if m["message"]
-                    .as_str()
-                    .is_some_and(|m| m.contains("exceeds the maximum allowed (256, 256, 64)"))
-                {
+                if m["message"].as_str().is_some_and(|m| m.contains("exceeds the maximum allowed (256, 256, 64)")) {
                     continue;
                 }
                 let at = m["line"].as_u64().filter(|l| *l > 0).map(|l| text.origin(l as u32));

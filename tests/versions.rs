@@ -23,18 +23,15 @@ fn minor() -> &'static str {
 }
 
 fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
-        .unwrap_or_else(|e| panic!("{path}: {e}"))
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// The numbers that follow the word wgpu or naga, as in "wgpu 30", with their lines.
 fn named(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for line in text.lines() {
-        let words: Vec<&str> = line
-            .split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)))
-            .filter(|w| !w.is_empty())
-            .collect();
+        let words: Vec<&str> =
+            line.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).filter(|w| !w.is_empty()).collect();
         for pair in words.windows(2) {
             let number = pair[1].trim_end_matches('.');
             if ["wgpu", "naga"].contains(&pair[0]) && number.starts_with(|c: char| c.is_ascii_digit()) {

@@ -140,12 +140,7 @@ where
 }
 
 /// Measures a product of f16 matrices into f32.
-fn mixed(
-    bench: &mut Bench,
-    halves: &Matrices<f16>,
-    variant: &str,
-    form: impl FnOnce(Gemm) -> Gemm,
-) -> Result<()> {
+fn mixed(bench: &mut Bench, halves: &Matrices<f16>, variant: &str, form: impl FnOnce(Gemm) -> Gemm) -> Result<()> {
     let [m, n, k] = halves.shape;
     let c = bench.gpu.alloc::<f32>(m * n)?;
     let op = form(Gemm::new(m, n, k)).mixed_precision();
@@ -199,8 +194,7 @@ pub(crate) fn gemm_tiles(bench: &mut Bench) -> Result<()> {
             matrices.measure(bench, &name("register rolled", tile), |g| single(g).rolled())?;
             let double = |g: Gemm| tiled(g.variant("double"), tile);
             matrices.measure(bench, &name("double rolled", tile), |g| double(g).rolled())?;
-            matrices
-                .measure(bench, &name("double by element", tile), |g| double(g).workgroup_vectors(false))?;
+            matrices.measure(bench, &name("double by element", tile), |g| double(g).workgroup_vectors(false))?;
         }
     }
     let odd = Matrices::new(&gpu, bench.scale([4095, 4097, 4093], [65, 67, 69]), centred)?;
@@ -213,14 +207,8 @@ pub(crate) fn gemm_tiles(bench: &mut Bench) -> Result<()> {
 /// Tiles and slices for `split-k`.
 pub(crate) fn gemm_split(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let shapes = [
-        [512, 512, 32768],
-        [128, 8192, 8192],
-        [8192, 128, 8192],
-        [1024, 1024, 1024],
-        [512, 512, 512],
-        [256, 256, 256],
-    ];
+    let shapes =
+        [[512, 512, 32768], [128, 8192, 8192], [8192, 128, 8192], [1024, 1024, 1024], [512, 512, 512], [256, 256, 256]];
     let tiles = [TILES[0], TILES[4], TILES[8], TILES[12]];
     for shape in bench.scale(shapes.to_vec(), vec![[64, 64, 2048]]) {
         let matrices = Matrices::new(&gpu, shape, centred)?;
@@ -230,8 +218,7 @@ pub(crate) fn gemm_split(bench: &mut Bench) -> Result<()> {
                     continue;
                 }
                 let name = name(&format!("split-k {slices}"), tile);
-                matrices
-                    .measure(bench, &name, |g| tiled(g.variant("split-k"), tile).slices(slices as u32))?;
+                matrices.measure(bench, &name, |g| tiled(g.variant("split-k"), tile).slices(slices as u32))?;
             }
         }
     }
@@ -278,8 +265,7 @@ pub(crate) fn gemm_coop(bench: &mut Bench) -> Result<()> {
         let halves = Matrices::new(&gpu, shape, half)?;
         let [m, n, k] = shape;
         let tensor = Gemm::new(m, n, k).precision(Precision::Tensor);
-        let fresh =
-            |tile| (format!("{} fresh", name("coop", tile)), tiled(tensor.clone(), tile).fresh_sums(true));
+        let fresh = |tile| (format!("{} fresh", name("coop", tile)), tiled(tensor.clone(), tile).fresh_sums(true));
         let forms = COOP_TILES.map(|tile| (name("coop", tile), tiled(tensor.clone(), tile)));
         let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
         for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
@@ -405,10 +391,7 @@ where
         let threads = [[4, 4], [8, 4], [4, 8], [8, 8]];
         for (p, [rows, columns]) in products.into_iter().flat_map(|p| threads.map(|t| (p, t))) {
             let name = format!("small {p} of {rows}x{columns}");
-            cases.push((
-                name,
-                op.clone().variant("small").products(p).thread_tile(ThreadTile { rows, columns }),
-            ));
+            cases.push((name, op.clone().variant("small").products(p).thread_tile(ThreadTile { rows, columns })));
         }
     }
     for (variant, op) in cases {

@@ -183,11 +183,7 @@ impl Bench {
     ) {
         let profile = stream.gpu().profile();
         let [major, minor] = profile.driver;
-        let on = On {
-            backend: profile.id(),
-            adapter: profile.name.clone(),
-            driver: format!("CUDA {major}.{minor}"),
-        };
+        let on = On { backend: profile.id(), adapter: profile.name.clone(), driver: format!("CUDA {major}.{minor}") };
         self.measured(case, on, |runs| stream.measure(runs, &mut work));
     }
 
@@ -254,10 +250,8 @@ impl Bench {
     fn finish(self) {
         let Some(path) = self.results else { return };
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let mut all: Vec<serde_json::Value> = std::fs::read_to_string(&path)
-            .ok()
-            .and_then(|t| serde_json::from_str(&t).ok())
-            .unwrap_or_default();
+        let mut all: Vec<serde_json::Value> =
+            std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
         for mut row in self.rows {
             row["date"] = now.split('T').next().into();
             row["version"] = env!("CARGO_PKG_VERSION").into();
@@ -277,22 +271,14 @@ pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) 
 
 /// As [`random`], on a CUDA device.
 #[cfg(feature = "cuda")]
-pub(crate) fn random_on_cuda<T: Element>(
-    gpu: &CudaGpu,
-    n: usize,
-    value: impl Fn(u32) -> T,
-) -> Result<CudaBuffer<T>> {
+pub(crate) fn random_on_cuda<T: Element>(gpu: &CudaGpu, n: usize, value: impl Fn(u32) -> T) -> Result<CudaBuffer<T>> {
     let buffer = gpu.alloc::<T>(n)?;
     parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
     Ok(buffer)
 }
 
 /// Passes `n` pseudo-random numbers to `put` in pieces, each with its position.
-fn parts<T>(
-    n: usize,
-    value: impl Fn(u32) -> T,
-    mut put: impl FnMut(usize, &[T]) -> Result<()>,
-) -> Result<()> {
+fn parts<T>(n: usize, value: impl Fn(u32) -> T, mut put: impl FnMut(usize, &[T]) -> Result<()>) -> Result<()> {
     const CHUNK: usize = 1 << 22;
     let mut state = 0x2545_f491u32;
     for start in (0..n).step_by(CHUNK) {

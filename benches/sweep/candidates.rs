@@ -109,8 +109,10 @@ pub(crate) fn measure(
             accurate[i] = Some(median(i)?);
         }
     }
-    let measured = ready.into_iter().zip(rough).zip(accurate).map(|(((measured, _, _), rough), accurate)| {
-        Measured { seconds: accurate.unwrap_or(rough), accurate: accurate.is_some(), ..measured }
+    let measured = ready.into_iter().zip(rough).zip(accurate).map(|(((measured, _, _), rough), accurate)| Measured {
+        seconds: accurate.unwrap_or(rough),
+        accurate: accurate.is_some(),
+        ..measured
     });
     Ok(measured.collect())
 }
@@ -175,8 +177,7 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
         let slices = op.option("slices").is_some() && ["split-k", "coop"].contains(&variant.name);
         let slices: &[u32] = if slices { &SLICES } else { &[] };
         let sliced = slices.iter().filter_map(|n| {
-            let call =
-                call(profile, op, drawn, variant.name, Some(("slices", n.to_string().as_str()))).ok()?;
+            let call = call(profile, op, drawn, variant.name, Some(("slices", n.to_string().as_str()))).ok()?;
             Some((format!(" in {n}"), Rc::new(call)))
         });
         let calls: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();

@@ -23,9 +23,8 @@ pub(crate) fn kinds(profile: &DeviceProfile, listed: &[Kind]) -> Vec<Kind> {
         let runs = (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none());
         !op.solver && !op.matrix && !op.inputs.is_empty() && runs.count() > 1
     };
-    let with_types = tilework::operations()
-        .filter(offered)
-        .flat_map(|op| op.types.iter().map(move |dtype| (op.name, dtype.name())));
+    let with_types =
+        tilework::operations().filter(offered).flat_map(|op| op.types.iter().map(move |dtype| (op.name, dtype.name())));
     let unlisted = with_types.filter(|of| listed.iter().all(|kind| (kind.op, kind.dtype) != *of));
     unlisted.map(|(op, dtype)| Kind { op, dtype, draw: None }).collect()
 }
@@ -93,12 +92,7 @@ pub(crate) fn settings(op: &'static Operation, drawn: &Drawn) -> Result<Settings
 }
 
 /// The op on its first input and others that follow from it.
-pub(crate) fn build(
-    op: &'static Operation,
-    settings: &Settings,
-    drawn: &Drawn,
-    variant: &str,
-) -> Result<OpCall> {
+pub(crate) fn build(op: &'static Operation, settings: &Settings, drawn: &Drawn, variant: &str) -> Result<OpCall> {
     let first = drawn.inputs.first();
     let dtype = first.map_or(DType::F32, |(_, dtype)| super::shapes::dtype_of(dtype));
     let mut inputs = Inputs { op, dtype, first: first.map(|(shape, _)| shape.clone()) };
@@ -120,8 +114,7 @@ impl Supply for Inputs {
         dtype: Option<DType>,
         below: Option<usize>,
     ) -> std::result::Result<HostArray, String> {
-        let shape =
-            self.first.take().or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
+        let shape = self.first.take().or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
         let n: usize = shape.iter().product();
         let dtype = dtype.unwrap_or(self.dtype);
         let domain = self.op.domain(name);
@@ -137,9 +130,7 @@ impl Supply for Inputs {
             }
             (None, Domain::Meaningful) => return Err(format!("{name} has contents of its own")),
             (None, Domain::Increasing) => HostArray::new(&shape, numbers(dtype, n, |i| i as f32 / 3.0)),
-            _ if n <= SEEN => {
-                HostArray::new(&shape, numbers(dtype, n, |i| (scattered(i) >> 26) as f32 / 64.0))
-            }
+            _ if n <= SEEN => HostArray::new(&shape, numbers(dtype, n, |i| (scattered(i) >> 26) as f32 / 64.0)),
             _ => HostArray::unseen(&shape, dtype),
         };
         array.map_err(|e| e.to_string())

@@ -2,12 +2,7 @@
 //! just fit a binding or just do not.
 
 #[path = "../../tests/support/by_name.rs"]
-#[allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a file of the tests, which use the rest"
-)]
+#[allow(dead_code, clippy::unwrap_used, clippy::expect_used, reason = "a file of the tests, which use the rest")]
 mod by_name;
 #[path = "../../examples/common/random.rs"]
 mod random;
@@ -55,12 +50,7 @@ pub(crate) fn check(gpu: &Gpu, options: &Options) -> usize {
 }
 
 /// Draws a shape and runs it. `false`: the op rejects it, or no reference covers it.
-fn one(
-    gpu: &Gpu,
-    op: &'static Operation,
-    round: usize,
-    random: &mut Random,
-) -> std::result::Result<bool, String> {
+fn one(gpu: &Gpu, op: &'static Operation, round: usize, random: &mut Random) -> std::result::Result<bool, String> {
     let profile = gpu.profile();
     let mut draw = |n: usize| (random.next() >> 20) as usize % n.max(1);
     let variants = (op.variants)();
@@ -97,12 +87,7 @@ fn one(
     let wanted = by_name::wanted(op, &call).map_err(|why| format!("{what}: {why}"))?;
     let Some(wanted) = wanted else { return Ok(false) };
     match run(gpu, call, &small) {
-        Err(e)
-            if matches!(
-                e.kind(),
-                ErrorKind::TooLarge | ErrorKind::Unsupported | ErrorKind::InvalidArgument
-            ) =>
-        {
+        Err(e) if matches!(e.kind(), ErrorKind::TooLarge | ErrorKind::Unsupported | ErrorKind::InvalidArgument) => {
             Ok(false)
         }
         results => by_name::complaint(&wanted, results).map_or(Ok(true), |why| Err(format!("{what}: {why}"))),
@@ -112,9 +97,7 @@ fn one(
 /// The sides of the tiles that tuning knows by name.
 fn named(op: &Operation, variant: &'static str, profile: &DeviceProfile) -> Vec<usize> {
     let rows = (op.tiles)(variant, profile);
-    rows.iter()
-        .flat_map(|row| row.split(|c: char| !c.is_ascii_digit()).filter_map(|side| side.parse().ok()))
-        .collect()
+    rows.iter().flat_map(|row| row.split(|c: char| !c.is_ascii_digit()).filter_map(|side| side.parse().ok())).collect()
 }
 
 fn run(gpu: &Gpu, call: OpCall, profile: &DeviceProfile) -> Result<Vec<HostArray>> {

@@ -163,8 +163,7 @@ pub(crate) fn measure(
         }
         let raw = operands.1.iter().map(CudaOperand::raw).collect::<Result<Vec<_>>>()?;
         let seconds = time(&stream, &plan, &raw)?;
-        let name =
-            if way.name == "auto" { format!("auto: {}", way.program.variant()) } else { way.name.clone() };
+        let name = if way.name == "auto" { format!("auto: {}", way.program.variant()) } else { way.name.clone() };
         let why = way.program.decision.why.clone();
         measured[way.shape].push(Measured { name, why, seconds, accurate: true });
     }

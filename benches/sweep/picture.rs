@@ -10,8 +10,7 @@ const ACROSS: usize = 4;
 
 /// Writes the rows as an SVG.
 pub(crate) fn save(path: &str, rows: &[Value]) -> Result<(), String> {
-    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
-        .map_err(|_| "no font".to_owned())?;
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "no font".to_owned())?;
     let mut kinds: Vec<String> = Vec::new();
     for row in rows {
         let kind = kind_of(row);
@@ -29,9 +28,8 @@ pub(crate) fn save(path: &str, rows: &[Value]) -> Result<(), String> {
             .map(|row| (number(row, "work").max(1.0), number(row, "regret")))
             .filter(|(_, regret)| regret.is_finite())
             .collect();
-        let fold = |start: f64, pick: fn(f64, f64) -> f64, of: fn(&(f64, f64)) -> f64| {
-            points.iter().map(of).fold(start, pick)
-        };
+        let fold =
+            |start: f64, pick: fn(f64, f64) -> f64, of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(start, pick);
         let (least, most) = (fold(f64::MAX, f64::min, |p| p.0), fold(1.0, f64::max, |p| p.0));
         let worst = fold(1.5, f64::max, |p| p.1);
         let mut chart = ChartBuilder::on(&panel)

@@ -29,8 +29,7 @@ pub(crate) fn of_cards(options: &Options) -> String {
                 let program = call(&profile, op, &drawn, variant, None).and_then(|call| call.lower(&profile));
                 let plan = program.map_or("rejected".into(), |program| {
                     let mut hasher = DefaultHasher::new();
-                    let kernels: Vec<_> =
-                        program.kernels.iter().map(|k| (k.entry, format!("{:?}", k.spec))).collect();
+                    let kernels: Vec<_> = program.kernels.iter().map(|k| (k.entry, format!("{:?}", k.spec))).collect();
                     format!("{kernels:?} {:?} {:?}", program.dispatches, program.operands).hash(&mut hasher);
                     format!("{} {:016x}", program.variant(), hasher.finish())
                 });

@@ -47,8 +47,7 @@ impl Drawn {
             let dtype = TYPES.into_iter().map(DType::name).find(|dtype| input[1] == *dtype)?;
             Some((sides.collect::<Option<Vec<_>>>()?, dtype))
         });
-        let options =
-            shape["options"].as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())));
+        let options = shape["options"].as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())));
         Some(Self {
             supplied: shape["supplied"] == true,
             inputs: inputs.collect::<Option<_>>()?,
@@ -115,8 +114,7 @@ impl Drawn {
             let count = count.min(cols);
             let first = row * 7919 % cols;
             // Increasing columns, evenly apart from a place that differs from row to row.
-            let mut columns: Vec<u32> =
-                (0..count).map(|i| ((first + i * cols / count) % cols) as u32).collect();
+            let mut columns: Vec<u32> = (0..count).map(|i| ((first + i * cols / count) % cols) as u32).collect();
             if self.matrix["kind"] == "band" {
                 let first = (row * cols / rows).min(cols - count);
                 columns = (first..first + count).map(|x| x as u32).collect();

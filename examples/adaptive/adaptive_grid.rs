@@ -55,9 +55,7 @@ impl Maker {
         let bindable = limits.max_storage_binding.min(limits.max_buffer_size) / 16;
         let limit = rule.limit.min(bindable as usize).max(1 << (2 * rule.first));
         let (op, image) = match field {
-            Field::Image(grey) => {
-                (AdaptiveGrid::of_image([grey.height, grey.width]), Some(gpu.upload(&grey.pixels)?))
-            }
+            Field::Image(grey) => (AdaptiveGrid::of_image([grey.height, grey.width]), Some(gpu.upload(&grey.pixels)?)),
             _ => (AdaptiveGrid::of_function(&field.wgsl()), None),
         };
         let op = op.levels(rule.first, rule.deepest).threshold(rule.threshold).limit(limit);

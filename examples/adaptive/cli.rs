@@ -64,9 +64,8 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("threshold") => {
                 let text = args.value()?.string()?;
                 let threshold = text.parse().ok().filter(|t: &f32| t.is_finite() && *t >= 0.0);
-                options.rule.threshold = threshold.ok_or_else(|| {
-                    Failure::bad_input(format!("--threshold {text}: must be a number, 0 or more"))
-                })?;
+                options.rule.threshold = threshold
+                    .ok_or_else(|| Failure::bad_input(format!("--threshold {text}: must be a number, 0 or more")))?;
             }
             Long("first") => options.rule.first = args.number(0..=DEEPEST)?,
             Long("deepest") => options.rule.deepest = args.number(0..=DEEPEST)?,

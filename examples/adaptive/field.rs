@@ -94,9 +94,8 @@ impl Field {
                 0.5 + 0.5 * wave * (-10.0 * r2).exp()
             }
             Self::Spots => {
-                let spot = |cx: f64, cy: f64, radius: f64| {
-                    (-((x - cx).powi(2) + (y - cy).powi(2)) / (radius * radius)).exp()
-                };
+                let spot =
+                    |cx: f64, cy: f64, radius: f64| (-((x - cx).powi(2) + (y - cy).powi(2)) / (radius * radius)).exp();
                 0.9 * spot(0.22, 0.74, 0.090)
                     + 0.8 * spot(0.62, 0.60, 0.150)
                     + spot(0.80, 0.22, 0.040)

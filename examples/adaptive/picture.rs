@@ -33,9 +33,7 @@ pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Ca
     let pixels = |extent: f64| ((size as f64 * extent / wide.max(high)).round() as usize).max(8);
     let mut canvas = Canvas::new(pixels(wide), pixels(high), NONE);
     let (width, height) = (canvas.width as f64, canvas.height as f64);
-    let value = |column: usize, row: usize| {
-        field.at((column as f64 + 0.5) / width, (row as f64 + 0.5) / height) as f32
-    };
+    let value = |column: usize, row: usize| field.at((column as f64 + 0.5) / width, (row as f64 + 0.5) / height) as f32;
     let mut ends = (f32::INFINITY, f32::NEG_INFINITY);
     for row in 0..canvas.height {
         for x in (0..canvas.width).map(|column| value(column, row)) {

@@ -108,9 +108,9 @@ fn named<T: Copy, const N: usize>(
     all: [T; N],
     name_of: fn(T) -> &'static str,
 ) -> Result<T, Failure> {
-    all.into_iter().find(|item| name_of(*item) == name).ok_or_else(|| {
-        Failure::bad_input(format!("--{key} {name}: must be one of {}", all.map(name_of).join(", ")))
-    })
+    all.into_iter()
+        .find(|item| name_of(*item) == name)
+        .ok_or_else(|| Failure::bad_input(format!("--{key} {name}: must be one of {}", all.map(name_of).join(", "))))
 }
 
 /// Reads the images and labels of `part`.
@@ -167,9 +167,7 @@ fn cnn(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 fn needed(how: &Training) -> String {
     let Training { model, epochs, batch, rate, schedule, seed } = how;
     let (model, schedule) = (model.name(), schedule.name());
-    format!(
-        "--model {model} --epochs {epochs} --batch {batch} --rate {rate} --schedule {schedule} --seed {seed}"
-    )
+    format!("--model {model} --epochs {epochs} --batch {batch} --rate {rate} --schedule {schedule} --seed {seed}")
 }
 
 fn learn(gpu: &Gpu, data: &Labelled, options: &Options, out: &mut dyn Write) -> Result<Vec<f32>, Failure> {
@@ -196,19 +194,15 @@ fn learn(gpu: &Gpu, data: &Labelled, options: &Options, out: &mut dyn Write) -> 
             }
             let (number, speed) = (now.epochs, epoch.images_per_second);
             let line = format!("epoch {number}: loss {:.4}, {speed:.0} images/s", epoch.loss);
-            bar.suspend(|| writeln!(out, "{line}").and_then(|()| out.flush()))
-                .map_err(|e| Failure::output(&e))
+            bar.suspend(|| writeln!(out, "{line}").and_then(|()| out.flush())).map_err(|e| Failure::output(&e))
         },
     );
     bar.finish_and_clear();
     let (end, losses) = trained?;
     if let Some(path) = &options.curve {
         let title = format!("Loss of {} on {}", model.name(), gpu.profile().name);
-        pictures::save(
-            path,
-            &CurvePicture { title, losses, per_mean: n / how.batch, mean: "mean of an epoch" },
-        )
-        .map_err(Failure::bad_input)?;
+        pictures::save(path, &CurvePicture { title, losses, per_mean: n / how.batch, mean: "mean of an epoch" })
+            .map_err(Failure::bad_input)?;
     }
     Ok(end.parameters)
 }

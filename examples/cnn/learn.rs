@@ -134,9 +134,7 @@ pub(crate) fn train(
     let [n, h, w] = data.shape;
     let Training { model, batch, .. } = *how;
     if batch == 0 || n < batch {
-        return Err(Failure::bad_input(format!(
-            "--batch {batch}: must be from 1 to the number of images, {n}"
-        )));
+        return Err(Failure::bad_input(format!("--batch {batch}: must be from 1 to the number of images, {n}")));
     }
     if !(how.rate >= 0.0 && how.rate.is_finite()) {
         return Err(Failure::bad_input(format!("--rate {}: must be a finite number from 0 on", how.rate)));
@@ -194,12 +192,7 @@ impl Confusion {
 }
 
 /// Predicts the classes of all images.
-pub(crate) fn test(
-    gpu: &Gpu,
-    model: Model,
-    parameters: &[f32],
-    data: &Labelled,
-) -> Result<(Confusion, f64), Failure> {
+pub(crate) fn test(gpu: &Gpu, model: Model, parameters: &[f32], data: &Labelled) -> Result<(Confusion, f64), Failure> {
     let [n, h, w] = data.shape;
     let batch = n.clamp(1, 512);
     let plan = model.scores(h, w).forward(batch).plan::<f32>(gpu)?;

@@ -54,12 +54,10 @@ pub(crate) fn load_progress(
     let (mut parameters, mut state) = (vec![0.0; net.parameter_len()?], vec![0.0; net.state_len(optimizer)?]);
     let bad = |text: String| Failure::bad_input(text).at(path);
     let bytes = fs::read(path).map_err(|e| Failure::file(path, &e))?;
-    let (_, header) =
-        SafeTensors::read_metadata(&bytes).map_err(|e| bad(format!("is not a safetensors file: {e}")))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| bad(format!("is not a safetensors file: {e}")))?;
     let said = header.metadata().clone().unwrap_or_default();
     let epochs = said.get("epochs").and_then(|text| text.parse().ok());
-    let epochs =
-        epochs.ok_or_else(|| bad("is no checkpoint: it does not say how many epochs are done".into()))?;
+    let epochs = epochs.ok_or_else(|| bad("is no checkpoint: it does not say how many epochs are done".into()))?;
     match said.get("options") {
         Some(theirs) if theirs == options => {}
         theirs => {
@@ -71,16 +69,11 @@ pub(crate) fn load_progress(
     Ok(Progress { epochs, parameters, state })
 }
 
-fn write(
-    path: &Path,
-    lists: &[(&[Parameter], &[f32])],
-    said: Option<HashMap<String, String>>,
-) -> Result<(), Failure> {
+fn write(path: &Path, lists: &[(&[Parameter], &[f32])], said: Option<HashMap<String, String>>) -> Result<(), Failure> {
     let bad = |e: safetensors::SafeTensorError| Failure::bad_input(e.to_string()).at(path);
     let mut tensors = Vec::new();
     for (p, values) in lists.iter().flat_map(|(list, values)| list.iter().map(move |p| (p, values))) {
-        let bytes: Vec<u8> =
-            values[p.offset..p.offset + p.len()].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let bytes: Vec<u8> = values[p.offset..p.offset + p.len()].iter().flat_map(|v| v.to_le_bytes()).collect();
         tensors.push((&p.name, p.shape.clone(), bytes));
     }
     let views = tensors

@@ -76,8 +76,7 @@ mod tests {
 
     /// Parses a line in which every key but `--flag` and `-f` has a value.
     fn read(line: &str) -> Result<usize, String> {
-        let mut args =
-            Args::new(Parser::from_iter(["program"].into_iter().chain(line.split(' '))), &["list", "o"]);
+        let mut args = Args::new(Parser::from_iter(["program"].into_iter().chain(line.split(' '))), &["list", "o"]);
         let mut count = 0;
         while let Some(arg) = args.next().map_err(|e| e.to_string())? {
             let takes_value = !matches!(arg, Arg::Long("flag") | Arg::Short('f') | Arg::Value(_));

@@ -64,16 +64,9 @@ impl Inputs {
     }
 
     /// Forms the op on these inputs.
-    pub(crate) fn build(
-        self,
-        settings: &Settings,
-        variant: &str,
-        profile: &DeviceProfile,
-    ) -> Result<OpCall, Failure> {
+    pub(crate) fn build(self, settings: &Settings, variant: &str, profile: &DeviceProfile) -> Result<OpCall, Failure> {
         Ok(match &self.matrix {
-            Some(matrix) => {
-                MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.build(None)?
-            }
+            Some(matrix) => MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.build(None)?,
             None => settings.op().build(Ask::new(settings).variant(variant).inputs(self.arrays))?,
         })
     }

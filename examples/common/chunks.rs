@@ -7,15 +7,16 @@ use std::thread;
 
 /// Parses `--chunk`, in MiB, to bytes.
 pub(crate) fn chunk_bytes(mib: &str) -> Result<u64, Failure> {
-    mib.parse().ok().filter(|m| (1..=1024).contains(m)).map(|m: u64| m << 20).ok_or_else(|| {
-        Failure::bad_input(format!("--chunk {mib}: must be a whole number of MiB from 1 to 1024"))
-    })
+    mib.parse()
+        .ok()
+        .filter(|m| (1..=1024).contains(m))
+        .map(|m: u64| m << 20)
+        .ok_or_else(|| Failure::bad_input(format!("--chunk {mib}: must be a whole number of MiB from 1 to 1024")))
 }
 
 /// A progress bar of bytes.
 pub(crate) fn progress(bytes: u64) -> ProgressBar {
-    let template =
-        "{bar:30} {decimal_bytes:>9} of {decimal_total_bytes} {decimal_bytes_per_sec:>12}, {eta} left";
+    let template = "{bar:30} {decimal_bytes:>9} of {decimal_total_bytes} {decimal_bytes_per_sec:>12}, {eta} left";
     bar(bytes, template, 100)
 }
 

@@ -80,8 +80,9 @@ pub(crate) fn time(seconds: f64) -> String {
 
 /// Formats one table row. Each column has a title, a width, and whether it is right-aligned.
 pub(crate) fn aligned(cells: &[String], columns: &[(&str, usize, bool)]) -> String {
-    let aligned = cells.iter().zip(columns).map(|(cell, &(_, width, right))| {
-        if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-    });
+    let aligned = cells
+        .iter()
+        .zip(columns)
+        .map(|(cell, &(_, width, right))| if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") });
     aligned.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
 }

@@ -20,8 +20,7 @@ mod random;
 
 pub(crate) use args::Args;
 pub(crate) use failure::{
-    Failure, adapter, answer, exit_code, main, open_file, open_gpu, open_gpu_with, profile_of, refuse,
-    room_for, say,
+    Failure, adapter, answer, exit_code, main, open_file, open_gpu, open_gpu_with, profile_of, refuse, room_for, say,
 };
 pub(crate) use grid::workgroups;
 pub(crate) use progress::bar;

@@ -28,9 +28,8 @@ fn is_word_of_numpy(word: &[u8]) -> bool {
 /// Reads the header. Checks it first, since the parser recurses without limit.
 pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
     let bad = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
-    let ended = |text: &'static str| {
-        move |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { bad(text) } else { e }
-    };
+    let ended =
+        |text: &'static str| move |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { bad(text) } else { e };
     let mut bytes = vec![0; 10];
     reader.read_exact(&mut bytes).map_err(ended("not a NumPy file: too short"))?;
     if !bytes.starts_with(b"\x93NUMPY") {
@@ -81,9 +80,7 @@ pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
     let header = read_header(&mut reader).map_err(|e| refuse!("{name}: {e}"))?;
 
     let DType::Plain(kind) = header.dtype() else {
-        return Err(refuse!(
-            "{name}: structured arrays are not supported; save each field as an array of its own"
-        ));
+        return Err(refuse!("{name}: structured arrays are not supported; save each field as an array of its own"));
     };
     let near = match kind.type_char() {
         TypeChar::Int => "int32",
@@ -91,8 +88,7 @@ pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
         TypeChar::Bool => "uint8",
         _ => "float32",
     };
-    let convert =
-        format!("ops take f32, f16, i32, u32, u8 or i8: convert it, for example with x.astype(numpy.{near})");
+    let convert = format!("ops take f32, f16, i32, u32, u8 or i8: convert it, for example with x.astype(numpy.{near})");
     if kind.endianness() == Endianness::Big {
         return Err(refuse!("{name}: elements are big-endian ({kind}); {convert}"));
     }
@@ -118,9 +114,7 @@ pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
     };
     if data.len() < n {
         let held = data.len();
-        return Err(refuse!(
-            "{name}: the file ends after {held} of the {n} elements that its header announces"
-        ));
+        return Err(refuse!("{name}: the file ends after {held} of the {n} elements that its header announces"));
     }
     Ok(HostArray::new(&shape, data)?)
 }
@@ -159,9 +153,7 @@ fn write(array: &HostArray, out: impl Write) -> io::Result<()> {
 }
 
 /// Writes all arrays, or none.
-pub(crate) fn write_all<'a>(
-    arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>,
-) -> Result<(), Failure> {
+pub(crate) fn write_all<'a>(arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>) -> Result<(), Failure> {
     let written = arrays.into_iter().map(|(path, array)| {
         let mut file = WholeFile::create(path)?;
         write(&array, &mut file).map_err(|e| Failure::file(path, &e))?;
@@ -187,9 +179,7 @@ mod tests {
         for (shape, extents) in [("()", &[][..]), ("(0,)", &[0]), ("(10,)", &[10]), ("(3, 40)", &[3, 40])] {
             assert_eq!(read_header(&mut &file(shape)[..]).unwrap().shape(), extents, "{shape}");
         }
-        for shape in
-            ["(0xa,)", "(1_0,)", "(0b11,)", "(0o7,)", "(2, 0X1F)", "(010,)", "(00,)", "(1e3,)", "(-1,)"]
-        {
+        for shape in ["(0xa,)", "(1_0,)", "(0b11,)", "(0o7,)", "(2, 0X1F)", "(010,)", "(00,)", "(1e3,)", "(-1,)"] {
             let e = read_header(&mut &file(shape)[..]).err().unwrap();
             assert!(e.to_string().contains("not one that NumPy writes"), "{shape}: {e}");
         }

@@ -264,8 +264,7 @@ fn histogram(n: usize) -> Result<Problem> {
 
 fn sort(n: usize) -> Result<Problem> {
     // All 32 bits vary.
-    let x: Rc<Vec<u32>> =
-        Rc::new((1..=n as u32).map(|i| i.wrapping_mul(0x9e37_79b1).rotate_left(i % 32)).collect());
+    let x: Rc<Vec<u32>> = Rc::new((1..=n as u32).map(|i| i.wrapping_mul(0x9e37_79b1).rotate_left(i % 32)).collect());
     let want = owning!(x => move || {
         Ok(reference::sort_positions(&x, false, 0..32).into_iter().map(|i| x[i]).collect())
     });
@@ -280,8 +279,7 @@ fn softmax(len: usize) -> Result<Problem> {
     let x = noise::<f32>(len, 1);
     let want = owning!(x => move || Ok(reference::softmax(n, &x)));
     let bound = owning!(x => move || Ok(reference::softmax_bound(n, &x)));
-    let problem =
-        referenced(Softmax::new(rows, n), format!("{rows}x{n}"), vec![x.clone()], len, want, bound)?;
+    let problem = referenced(Softmax::new(rows, n), format!("{rows}x{n}"), vec![x.clone()], len, want, bound)?;
     Ok(problem.processor(Processor::Loops, len, move |y| loops::softmax(n, &x, y)))
 }
 
@@ -321,9 +319,8 @@ const CHECKED: usize = 1 << 27;
 fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, [Rc<Vec<T>>; 2]) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
     let (a1, b1) = (a.clone(), b.clone());
-    let check = move |got: &[T]| {
-        check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })
-    };
+    let check =
+        move |got: &[T]| check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack });
     let flop = 2.0 * (n as f64).powi(3);
     let cost = Cost { flop, bytes: (3 * n * n * size_of::<T>()) as f64 };
     let operands = with_output::<T>(&[a.clone(), b.clone()], n * n);
@@ -365,8 +362,7 @@ fn gemm_tensor(n: usize) -> Result<Problem> {
     let (problem, _) = product::<f32>(n, 11, CUT_OFF);
     let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Tensor)));
     #[cfg(feature = "cuda")]
-    let problem =
-        problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Tensor)).vendor(n, "f32 tensor");
+    let problem = problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Tensor)).vendor(n, "f32 tensor");
     Ok(problem)
 }
 
@@ -435,8 +431,7 @@ fn filter2d(n: usize) -> Result<Problem> {
     let front = if some == n { n } else { some - 2 } * n;
     let check = within::<f32, f64>(move || {
         let part = &a[..some * n];
-        let (mut want, mut bounds) =
-            (reference::filter2d(&op(some), part), reference::filter2d_bound(&op(some), part));
+        let (mut want, mut bounds) = (reference::filter2d(&op(some), part), reference::filter2d_bound(&op(some), part));
         want.truncate(front);
         bounds.truncate(front);
         Ok((want, bounds))
@@ -535,10 +530,7 @@ where
             // Tensor cores round weights to f16 and truncate sums.
             let sizes: Vec<T> = v.iter().map(|x| T::from_f64((*x).into().abs())).collect();
             let sizes = reference::attention(&one, q, k, &sizes, inputs);
-            bound
-                .iter_mut()
-                .zip(sizes)
-                .for_each(|(bound, size)| *bound = 4.0 * *bound + size.into() / 1000.0);
+            bound.iter_mut().zip(sizes).for_each(|(bound, size)| *bound = 4.0 * *bound + size.into() / 1000.0);
         }
         Ok((want, bound))
     });

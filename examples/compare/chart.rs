@@ -123,8 +123,7 @@ impl Picture for Chart {
         for line in &self.lines {
             let (ink, points) = (colour(line.place), line.points.iter().copied());
             if line.ceiling.len() > 1 {
-                let dashes =
-                    DashedLineSeries::new(line.ceiling.iter().copied(), 5, 4, ink.mix(0.8).stroke_width(1));
+                let dashes = DashedLineSeries::new(line.ceiling.iter().copied(), 5, 4, ink.mix(0.8).stroke_width(1));
                 chart.draw_series(dashes).map_err(|e| said(&e))?;
             }
             chart.draw_series(LineSeries::new(points.clone(), ink.stroke_width(2))).map_err(|e| said(&e))?;
@@ -219,8 +218,7 @@ impl Picture for Bars {
             let part = if logarithmic { (amount.log10() - low) / (high - low) } else { amount / most };
             (part * room) as i32
         };
-        let scale =
-            if logarithmic { "on a logarithmic scale, with rules at powers of ten" } else { "from zero" };
+        let scale = if logarithmic { "on a logarithmic scale, with rules at powers of ten" } else { "from zero" };
         write(area, &format!("{}, {scale}", self.about), (14, 50)).map_err(|e| said(&e))?;
         let (top, bottom) = (70, 70 + self.bars.len() as i32 * BAR);
         let powers = low.ceil() as i32..=high.floor() as i32;

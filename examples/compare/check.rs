@@ -30,10 +30,7 @@ impl Check {
 }
 
 /// Checks `count` results, divided among all cores.
-pub(crate) fn check_on_all_cores(
-    count: usize,
-    check: impl Fn(Range<usize>) -> Result<Check> + Sync,
-) -> Result<Check> {
+pub(crate) fn check_on_all_cores(count: usize, check: impl Fn(Range<usize>) -> Result<Check> + Sync) -> Result<Check> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = count.div_ceil(cores).max(1);
     let check = &check;

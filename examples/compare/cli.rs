@@ -222,10 +222,8 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
                     continue;
                 }
                 if sizes.is_none() && !backend.card && !case.sizes.contains(&extent) {
-                    left_out.add(
-                        format!("large sizes on {}", backend.name),
-                        "they are for cards (--sizes asks for them)",
-                    );
+                    left_out
+                        .add(format!("large sizes on {}", backend.name), "they are for cards (--sizes asks for them)");
                     continue;
                 }
                 let (variant, error, timed) = match backend.solve(&problem) {
@@ -271,11 +269,7 @@ fn introduction(backends: &[Backend], date: &str) -> String {
     let mut text = format!("tilework {}, {date}\n", env!("CARGO_PKG_VERSION"));
     for backend in backends {
         let roof = backend.roof.map_or_else(String::new, |roof| {
-            format!(
-                "; copies {:.1} GB/s, f32 multiply-adds {:.0} GFLOP/s",
-                roof.bandwidth * 1e-9,
-                roof.peak * 1e-9
-            )
+            format!("; copies {:.1} GB/s, f32 multiply-adds {:.0} GFLOP/s", roof.bandwidth * 1e-9, roof.peak * 1e-9)
         });
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {:<24} {}, {}{roof}", backend.name, backend.adapter, backend.driver);

@@ -10,12 +10,7 @@ use super::rows::{Row, least_seconds, rate, unit};
 use std::path::{Path, PathBuf};
 
 /// Writes all pictures as SVG and PNG, and returns their number.
-pub(crate) fn all(
-    folder: &Path,
-    cases: &[&'static Case],
-    rows: &[Row],
-    backends: &[Backend],
-) -> Result<usize, String> {
+pub(crate) fn all(folder: &Path, cases: &[&'static Case], rows: &[Row], backends: &[Backend]) -> Result<usize, String> {
     let mut written = Pictures { folder: folder.to_owned(), count: 0 };
     for case in cases {
         let of: Vec<_> = rows.iter().filter(|r| r.case.id() == case.id() && r.timed.is_some()).collect();
@@ -98,8 +93,7 @@ fn times(case: &Case, of: &[&Row], backends: &[Backend]) -> Chart {
 }
 
 fn throughput(case: &Case, of: &[&Row], backends: &[Backend]) -> Chart {
-    let roof =
-        |row: &Row, backend: &Backend| least_seconds(row.cost, backend).map(|s| rate(case, row.cost, s));
+    let roof = |row: &Row, backend: &Backend| least_seconds(row.cost, backend).map(|s| rate(case, row.cost, s));
     Chart {
         title: format!("{} {}: throughput", case.op, case.dtype),
         x: case.axis.into(),
@@ -139,11 +133,7 @@ fn roofline(place: usize, backend: &Backend, rows: &[Row]) -> Option<RooflinePic
     let last = |row: &&Row| !mine().any(|r| r.case.id() == row.case.id() && r.extent > row.extent);
     let dot = |row: &Row| {
         let seconds = row.seconds()?;
-        Some(Dot {
-            text: row.case.id(),
-            intensity: row.cost.flop / row.cost.bytes,
-            flops: row.cost.flop / seconds,
-        })
+        Some(Dot { text: row.case.id(), intensity: row.cost.flop / row.cost.bytes, flops: row.cost.flop / seconds })
     };
     let dots: Vec<_> = mine().filter(last).filter_map(dot).collect();
     (!dots.is_empty()).then(|| RooflinePicture {

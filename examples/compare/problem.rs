@@ -194,9 +194,8 @@ impl Problem {
         len: usize,
         run: impl Fn(&mut Vec<T>) -> Result<()> + Clone + 'static,
     ) -> Self {
-        let make = move || -> Box<dyn Routine> {
-            Box::new(Repeated { output: vec![T::default(); len], run: run.clone() })
-        };
+        let make =
+            move || -> Box<dyn Routine> { Box::new(Repeated { output: vec![T::default(); len], run: run.clone() }) };
         self.routines.push((how, Box::new(make)));
         self
     }

@@ -117,8 +117,7 @@ impl Model {
             let operands = [new.as_slice(), &stored, &scales].concat();
             all.network.add::<f32>(gpu, &append, &operands)?;
             let attention = Attention::new([1, heads, tokens, size], [kv_heads, context]).causal().lengths();
-            let operands =
-                [&[(&q, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
+            let operands = [&[(&q, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
             all.network.add::<f32>(gpu, &attention.kv(cache.kv), &operands)?;
             let gather = Gather::new([tokens * heads, size], tokens * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
@@ -207,10 +206,8 @@ impl Losses {
     /// Makes the op for the logits of a pass over `tokens` tokens.
     pub(crate) fn new(gpu: &Gpu, pass: &Pass, tokens: usize) -> Result<Self> {
         let count = tokens - 1;
-        let (labels, losses, mean) =
-            (gpu.alloc::<u32>(count)?, gpu.alloc::<f32>(count)?, gpu.alloc::<f32>(1)?);
-        let operands =
-            [pass.logits.clone().into(), labels.clone().into(), losses.clone().into(), mean.into()];
+        let (labels, losses, mean) = (gpu.alloc::<u32>(count)?, gpu.alloc::<f32>(count)?, gpu.alloc::<f32>(1)?);
+        let operands = [pass.logits.clone().into(), labels.clone().into(), losses.clone().into(), mean.into()];
         let operands: Vec<_> = operands.iter().map(|held: &Held| (held, 0)).collect();
         let mut network = Network::default();
         network.add::<f32>(gpu, &CrossEntropy::new(count, BYTES), &operands)?;

@@ -52,8 +52,7 @@ impl Text {
         let behind: Vec<f64> = pairs.chunks(BYTES).map(|row| row.iter().sum()).collect();
         let judged = || self.judged.iter().flat_map(|piece| piece.windows(2));
         let alone: Vec<f64> = judged().map(|two| -(single[usize::from(two[1])] / all).ln()).collect();
-        let after: Vec<f64> =
-            judged().map(|two| -(pairs[pair(two)] / behind[usize::from(two[0])]).ln()).collect();
+        let after: Vec<f64> = judged().map(|two| -(pairs[pair(two)] / behind[usize::from(two[0])]).ln()).collect();
         [perplexity(&alone), perplexity(&after)]
     }
 }

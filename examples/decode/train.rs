@@ -81,8 +81,7 @@ pub(crate) fn train(how: &Training, out: &mut dyn Write) -> Result<u8, Failure> 
             tensors.all.iter().map(|tensor| tensor.len()).sum::<usize>()
         ),
     )?;
-    let bar =
-        super::common::bar(how.steps as u64, "{bar:30} {pos} of {len} steps, loss {msg}, {eta} left", 100);
+    let bar = super::common::bar(how.steps as u64, "{bar:30} {pos} of {len} steps, loss {msg}, {eta} left", 100);
     let (mut random, mut losses, start) = (Random::new(how.seed), Vec::new(), Instant::now());
     for step in 1..=how.steps {
         let [ids, next] = symbols.draw(&mut random, how.batch, context);
@@ -94,8 +93,7 @@ pub(crate) fn train(how: &Training, out: &mut dyn Write) -> Result<u8, Failure> 
     say(out, &format!("{tokens:.0} characters/s\n"))?;
     if let Some(path) = &how.curve {
         let title = format!("Loss of {}", how.text.display());
-        let picture =
-            CurvePicture { title, losses, per_mean: how.steps.div_ceil(20), mean: "mean of a twentieth" };
+        let picture = CurvePicture { title, losses, per_mean: how.steps.div_ceil(20), mean: "mean of a twentieth" };
         pictures::save(path, &picture).map_err(Failure::bad_input)?;
     }
     let writer = Forward::new(&gpu, how.shape, 1, symbols.count(), &parameters)?;
@@ -105,13 +103,7 @@ pub(crate) fn train(how: &Training, out: &mut dyn Write) -> Result<u8, Failure> 
 }
 
 /// Moves the bar, and prints the mean loss of each tenth of the steps.
-fn progress(
-    bar: &ProgressBar,
-    losses: &[f32],
-    step: usize,
-    steps: usize,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+fn progress(bar: &ProgressBar, losses: &[f32], step: usize, steps: usize, out: &mut dyn Write) -> Result<(), Failure> {
     bar.set_message(format!("{:.3}", losses[step - 1]));
     bar.inc(1);
     let tenth = steps.div_ceil(10);
@@ -156,10 +148,7 @@ fn write(
         let mut ids = known.to_vec();
         ids.resize(context, 0);
         writer.run(&ids)?;
-        let logits = writer
-            .logits
-            .slice((known.len() - 1) * symbols.count()..known.len() * symbols.count())?
-            .read()?;
+        let logits = writer.logits.slice((known.len() - 1) * symbols.count()..known.len() * symbols.count())?.read()?;
         let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let weights: Vec<f32> = logits.iter().map(|x| ((x - most) / TEMPERATURE).exp()).collect();
         let mut left = (random.next() >> 40) as f32 / (1 << 24) as f32 * weights.iter().sum::<f32>();

@@ -6,9 +6,7 @@ use super::weights::{EPS, Shape};
 use tilework::attention::{Attention, AttentionBackward};
 use tilework::nn::{Adam, BiasBackward, CrossEntropy, RmsNormBackward};
 use tilework::program::Op;
-use tilework::{
-    Activation, ActivationBackward, Axpy, Buffer, DType, Gather, Gemm, Gpu, Result, RmsNorm, Zip, ZipFn,
-};
+use tilework::{Activation, ActivationBackward, Axpy, Buffer, DType, Gather, Gemm, Gpu, Result, RmsNorm, Zip, ZipFn};
 
 /// A tensor's place among the parameters, and among their gradients.
 #[derive(Debug, Clone, Copy)]
@@ -111,10 +109,7 @@ impl Turns {
             })
         };
         let held = |rows: Vec<u32>| -> Result<Held> { Ok(gpu.upload(&rows)?.into()) };
-        Ok(Self {
-            to_heads: held(rows(heads, tokens).collect())?,
-            to_tokens: held(rows(tokens, heads).collect())?,
-        })
+        Ok(Self { to_heads: held(rows(heads, tokens).collect())?, to_tokens: held(rows(tokens, heads).collect())? })
     }
 }
 
@@ -148,13 +143,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    pub(crate) fn new(
-        gpu: &Gpu,
-        shape: Shape,
-        batch: usize,
-        symbols: usize,
-        parameters: &Buffer<f32>,
-    ) -> Result<Self> {
+    pub(crate) fn new(gpu: &Gpu, shape: Shape, batch: usize, symbols: usize, parameters: &Buffer<f32>) -> Result<Self> {
         let tokens = shape.context;
         let rows = batch * tokens;
         let logits = gpu.alloc::<f32>(rows * symbols)?;
@@ -167,10 +156,7 @@ impl Forward {
             parameters: parameters.clone().into(),
             network: Network::default(),
             ids: gpu.alloc_zeroed::<u32>(rows)?,
-            turns: [
-                Turns::new(gpu, batch, tokens, shape.heads)?,
-                Turns::new(gpu, batch, tokens, shape.kv_heads)?,
-            ],
+            turns: [Turns::new(gpu, batch, tokens, shape.heads)?, Turns::new(gpu, batch, tokens, shape.kv_heads)?],
             layers: Vec::new(),
             last: Held::alloc(gpu, DType::F32, 0)?,
             normed: Held::alloc(gpu, DType::F32, 0)?,
@@ -179,10 +165,8 @@ impl Forward {
         let places: Vec<u32> = (0..rows).map(|row| (row % tokens) as u32).collect();
         let (places, ids) = (Held::from(gpu.upload(&places)?), Held::from(this.ids.clone()));
         let [embeddings, positions] = [this.tensors.embeddings, this.tensors.positions];
-        let words =
-            this.gathered((&this.parameters.clone(), embeddings.at), [embeddings.rows, shape.width], &ids)?;
-        let places =
-            this.gathered((&this.parameters.clone(), positions.at), [positions.rows, shape.width], &places)?;
+        let words = this.gathered((&this.parameters.clone(), embeddings.at), [embeddings.rows, shape.width], &ids)?;
+        let places = this.gathered((&this.parameters.clone(), positions.at), [positions.rows, shape.width], &places)?;
         let mut x = this.sum(&words, &places)?;
         for layer in this.tensors.layers.clone() {
             x = this.layer(layer, x)?;
@@ -255,8 +239,7 @@ impl Forward {
         }
         let [q, k, v] = [0, 1, 2].map(|i: usize| by_heads[i].clone());
         let y = self.alloc(self.shape.width)?;
-        let op =
-            Attention::new([self.batch, heads, context, self.shape.size()], [kv_heads, context]).causal();
+        let op = Attention::new([self.batch, heads, context, self.shape.size()], [kv_heads, context]).causal();
         self.add(&op, &[(&q, 0), (&k, 0), (&v, 0), (&y, 0)])?;
         let attended = self.turned(&y, heads, false)?;
         let added = self.product(&attended, layer.attended, Activation::None)?;

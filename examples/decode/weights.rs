@@ -37,9 +37,7 @@ impl Shape {
             return Err(Failure::bad_input(format!("--context {context}: must be from 2 to {}", 1 << 20)));
         }
         if heads % kv_heads != 0 {
-            return Err(Failure::bad_input(format!(
-                "--heads {heads}: must be a multiple of --kv-heads, {kv_heads}"
-            )));
+            return Err(Failure::bad_input(format!("--heads {heads}: must be a multiple of --kv-heads, {kv_heads}")));
         }
         let parameters = self.parameters();
         if parameters > MAX_PARAMETERS {
@@ -135,12 +133,7 @@ impl Decoder {
         });
         let layers = layers.collect();
         let norm = random.numbers(width, 1.0, 0.1);
-        let head = Linear {
-            weight: vec![0.0; BYTES * width],
-            bias: vec![0.0; BYTES],
-            outputs: BYTES,
-            inputs: width,
-        };
+        let head = Linear { weight: vec![0.0; BYTES * width], bias: vec![0.0; BYTES], outputs: BYTES, inputs: width };
         Self { shape, embeddings, layers, norm, head }
     }
 }

@@ -60,9 +60,8 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("precision") => {
                 let name = args.value()?.string()?;
                 let known = PRECISIONS.into_iter().find(|(storage, _)| storage.name() == name);
-                precision = known.ok_or_else(|| {
-                    Failure::bad_input(format!("--precision {name}: must be f32, f16 or int8"))
-                })?;
+                precision =
+                    known.ok_or_else(|| Failure::bad_input(format!("--precision {name}: must be f32, f16 or int8")))?;
             }
             Long("heads") => heads = args.number(1..=1 << 10)?,
             Long("batch") => batch = args.number(1..=MAX_BATCH)?,
@@ -117,12 +116,7 @@ fn encode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 }
 
 /// Embeds all sentences, in batches.
-fn embed(
-    gpu: &Gpu,
-    encoder: &Encoder,
-    sentences: &[Vec<u32>],
-    batch: usize,
-) -> Result<Vec<Vec<f32>>, Failure> {
+fn embed(gpu: &Gpu, encoder: &Encoder, sentences: &[Vec<u32>], batch: usize) -> Result<Vec<Vec<f32>>, Failure> {
     let bar = bar("sentences", sentences.len());
     let pass = encoder.pass(batch.min(sentences.len()), longest(sentences))?;
     let mut embeddings = Vec::with_capacity(sentences.len());

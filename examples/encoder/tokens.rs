@@ -21,9 +21,8 @@ impl Vocabulary {
     /// Reads a `vocab.txt`: each line is a piece, numbered from 0.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let bytes = std::fs::read(path).map_err(|e| Failure::file(path, &e))?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            Failure::bad_input("is not UTF-8 text; a vocabulary has one piece per line").at(path)
-        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::bad_input("is not UTF-8 text; a vocabulary has one piece per line").at(path))?;
         Self::parse(&text).map_err(|e| e.at(path))
     }
 
@@ -70,8 +69,7 @@ impl Vocabulary {
         while begin + 1 < cuts.len() && cuts.len() <= LONGEST + 1 {
             let longest = (begin + 1..cuts.len()).rev().find_map(|end| {
                 let piece = &word[cuts[begin]..cuts[end]];
-                let number =
-                    if begin == 0 { self.pieces.get(piece) } else { self.pieces.get(&format!("##{piece}")) };
+                let number = if begin == 0 { self.pieces.get(piece) } else { self.pieces.get(&format!("##{piece}")) };
                 number.map(|number| (*number, end))
             });
             let Some((number, end)) = longest else { break };

@@ -54,16 +54,11 @@ impl Tensors<'_> {
     fn extents(&self, name: &str) -> Result<[usize; 2], Failure> {
         let Ok(tensor) = self.0.tensor(name) else {
             let all = self.0.names().len();
-            return Err(Failure::bad_input(format!(
-                "has no tensor `{name}` among its {all}; is it a BERT encoder?"
-            )));
+            return Err(Failure::bad_input(format!("has no tensor `{name}` among its {all}; is it a BERT encoder?")));
         };
         let extents = <[usize; 2]>::try_from(tensor.shape()).ok().filter(|e| e.iter().all(|n| *n > 0));
         extents.ok_or_else(|| {
-            Failure::bad_input(format!(
-                "the tensor `{name}` is {:?}; it must have two extents",
-                tensor.shape()
-            ))
+            Failure::bad_input(format!("the tensor `{name}` is {:?}; it must have two extents", tensor.shape()))
         })
     }
 
@@ -73,8 +68,7 @@ impl Tensors<'_> {
         };
         if tensor.shape() != shape || tensor.dtype() != Dtype::F32 {
             let (found, dtype) = (tensor.shape(), tensor.dtype());
-            let text =
-                format!("the tensor `{name}` is {found:?} of {dtype:?}; the encoder needs {shape:?} of F32");
+            let text = format!("the tensor `{name}` is {found:?} of {dtype:?}; the encoder needs {shape:?} of F32");
             return Err(Failure::bad_input(text));
         }
         let values: Vec<f32> =
@@ -137,8 +131,7 @@ impl Weights {
         for row in positions.chunks_mut(hidden) {
             row.iter_mut().zip(&segment).for_each(|(x, s)| *x += s);
         }
-        let exists =
-            |number: &usize| tensors.has(&format!("encoder.layer.{number}.attention.self.query.weight"));
+        let exists = |number: &usize| tensors.has(&format!("encoder.layer.{number}.attention.self.query.weight"));
         let count = (0..MAX_LAYERS).take_while(exists).count().max(1);
         let layers = (0..count).map(|number| tensors.layer(number, hidden)).collect::<Result<_, _>>()?;
         let norm = tensors.norm("embeddings", hidden)?;

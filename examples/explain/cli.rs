@@ -89,9 +89,7 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
             Long(name) => {
                 let own = if name == "op-shape" { "shape" } else { name }.to_owned();
                 let Some(settings) = &mut settings else {
-                    return Err(refuse!(
-                        "--{name} precedes the op's name; write the name first (see --help)"
-                    ));
+                    return Err(refuse!("--{name} precedes the op's name; write the name first (see --help)"));
                 };
                 asked::take(settings, &own, &mut args)?;
             }
@@ -184,12 +182,7 @@ impl Request {
     }
 
     /// Forms the op with a variant, and describes its inputs.
-    fn build(
-        &self,
-        material: &Material<'_>,
-        variant: &str,
-        fill: Fill,
-    ) -> Result<(OpCall, Vec<String>), Failure> {
+    fn build(&self, material: &Material<'_>, variant: &str, fill: Fill) -> Result<(OpCall, Vec<String>), Failure> {
         let mut made = Made::new(material.shapes, self.dtype, fill);
         let settings = &self.settings;
         let call = match &material.matrix {
@@ -243,10 +236,8 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpu = open_gpu(request.adapter.clone())?;
     let ceilings = gpu.ceilings()?;
     let mut text = format!("{}: {}\n", op.name, op.about);
-    let of_matrix = material
-        .matrix
-        .iter()
-        .map(|a| format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
+    let of_matrix =
+        material.matrix.iter().map(|a| format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
     let inputs: Vec<_> = of_matrix.chain(arrays).collect();
     text += &format!("  inputs   {}\n", inputs.join(", "));
     text += &format!(
@@ -290,10 +281,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         "MB, flop/byte and minimum: minimum traffic; predicted: by the bytes that the variant requests, without caches\n",
     )?;
     if let Some(clock) = clock {
-        say(
-            out,
-            &format!("measured: the median, by the {clock} clock\n").replace("wall clock", "host clock"),
-        )?;
+        say(out, &format!("measured: the median, by the {clock} clock\n").replace("wall clock", "host clock"))?;
     }
     say(out, &analysis(&done))?;
     say(out, &block("not here", without.iter().map(|line| format!("  {line}\n"))))?;
@@ -351,8 +339,7 @@ fn main_kernel(program: &Program, report: &Report, profile: Option<&OpProfile>) 
             let timed = profile.and_then(|op| op.dispatches.get(i)?.seconds);
             timed.unwrap_or_else(|| match d.grid {
                 Grid::Direct(grid) => {
-                    grid.into_iter().map(f64::from).product::<f64>()
-                        * f64::from(report.kernels[kernel].invocations())
+                    grid.into_iter().map(f64::from).product::<f64>() * f64::from(report.kernels[kernel].invocations())
                 }
                 Grid::Indirect { .. } => 1.0,
             })
@@ -407,8 +394,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
             n => format!("{}, {n} looped", k.barriers),
         });
         let occupancy = kernel.as_ref().and_then(|k| k.occupancy(&report.multiprocessor).fraction());
-        let percent =
-            seconds.and_then(|s| report.percent_of_roofline(s)).filter(|p| *p > 0.0 && p.is_finite());
+        let percent = seconds.and_then(|s| report.percent_of_roofline(s)).filter(|p| *p > 0.0 && p.is_finite());
         rows.push(vec![
             format!("{name}{}", if chosen == Some(name) { " *" } else { "" }),
             report.dispatches.len().to_string(),
@@ -441,15 +427,12 @@ fn analysis(done: &[Explained]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let mut rows = vec![
-        std::iter::once("analysis").chain(names.iter().map(|(name, _)| *name)).map(String::from).collect(),
-    ];
+    let mut rows =
+        vec![std::iter::once("analysis").chain(names.iter().map(|(name, _)| *name)).map(String::from).collect()];
     for Explained { name, report, .. } in done.iter().filter(|d| !d.report.facts.is_empty()) {
         let cell = |&(name, of): &(&str, &str)| {
             let known = report.facts.iter().find(|f| f.name == name && f.of == of);
-            known.map_or("-".into(), |f| {
-                if f.value.fract() == 0.0 { f.value.to_string() } else { short(f.value) }
-            })
+            known.map_or("-".into(), |f| if f.value.fract() == 0.0 { f.value.to_string() } else { short(f.value) })
         };
         rows.push(std::iter::once((*name).to_owned()).chain(names.iter().map(cell)).collect());
     }

@@ -40,9 +40,7 @@ impl Shape {
             Some((extents, name)) => (extents, Some(dtype(name)?)),
             None => (text, None),
         };
-        let wrong = || {
-            refuse!("--shape {text}: must be extents such as 512x512, optionally with a type after a colon")
-        };
+        let wrong = || refuse!("--shape {text}: must be extents such as 512x512, optionally with a type after a colon");
         let extents = extents.split(['x', ',']).map(|n| n.trim().parse().map_err(|_| wrong()));
         let extents = extents.collect::<Result<Vec<usize>, _>>()?;
         count(&extents)?;
@@ -88,9 +86,7 @@ impl Supply for Made<'_> {
             }
             (None, Some(shape)) => (None, shape.to_vec()),
             (None, None) => {
-                return Err(format!(
-                    "--shape is missing; give the shape of input {name}, such as --shape 512x512"
-                ));
+                return Err(format!("--shape is missing; give the shape of input {name}, such as --shape 512x512"));
             }
         };
         let n = count(&shape).map_err(|e| e.to_string())?;
@@ -99,8 +95,7 @@ impl Supply for Made<'_> {
             room_for(&format!("the input {name}"), n, 4).map_err(|e| e.to_string())?;
         }
         let dtype = given.or(dtype).unwrap_or(self.dtype);
-        let array =
-            self.random.data(dtype, n, below, self.fill).and_then(|data| HostArray::new(&shape, data));
+        let array = self.random.data(dtype, n, below, self.fill).and_then(|data| HostArray::new(&shape, data));
         let array = array.map_err(|e| e.to_string())?;
         self.described.push(array.to_string());
         Ok(array)
@@ -131,9 +126,7 @@ pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Fa
             a.values.push(random.float() + 0.5);
         }
         let all = u32::try_from(a.col_idxs.len());
-        a.row_ptrs.push(
-            all.map_err(|_| refuse!("a matrix of {rows} rows with {entries} entries each is too large"))?,
-        );
+        a.row_ptrs.push(all.map_err(|_| refuse!("a matrix of {rows} rows with {entries} entries each is too large"))?);
     }
     Ok(a)
 }
@@ -154,13 +147,7 @@ impl Random {
         (self.next() & 0xff_ffff) as f32 / 16_777_216.0
     }
 
-    fn data(
-        &mut self,
-        dtype: DType,
-        n: usize,
-        below: Option<usize>,
-        fill: Fill,
-    ) -> tilework::Result<HostData> {
+    fn data(&mut self, dtype: DType, n: usize, below: Option<usize>, fill: Fill) -> tilework::Result<HostData> {
         if fill == Fill::Blank && n > MAX_SEEN {
             return Ok(HostData::Unseen(dtype, n));
         }

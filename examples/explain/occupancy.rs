@@ -53,8 +53,7 @@ pub(crate) fn answer(args: &mut Args) -> Result<String, Failure> {
 fn counted(key: &str, text: &str) -> Result<u32, Failure> {
     let (digits, factor) = text.strip_suffix(['K', 'k']).map_or((text, 1), |digits| (digits, 1 << 10));
     let number = digits.parse::<u32>().ok().and_then(|n| n.checked_mul(factor));
-    number
-        .ok_or_else(|| refuse!("occupancy: --{key} {text}: must be a whole number below 2^32, or one with K"))
+    number.ok_or_else(|| refuse!("occupancy: --{key} {text}: must be a whole number below 2^32, or one with K"))
 }
 
 fn limited(text: &str) -> Result<Multiprocessor, Failure> {
@@ -101,8 +100,7 @@ fn described(name: &str, multiprocessor: &Multiprocessor, block: &Block) -> Stri
         row("registers", multiprocessor.registers, block.registers.into(), held.by_registers),
         row("workgroups", multiprocessor.blocks, 1, held.by_blocks),
     ];
-    let mut out =
-        format!("a multiprocessor of {name}, workgroups of {} threads\n\n{}\n", block.threads, table(&rows));
+    let mut out = format!("a multiprocessor of {name}, workgroups of {} threads\n\n{}\n", block.threads, table(&rows));
     let (blocks, used) = (text(held.blocks), text(held.warps()));
     let percent = 100.0 * held.fraction().unwrap_or(0.0);
     let bound = held.bound().unwrap_or("nothing");

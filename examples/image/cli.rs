@@ -79,26 +79,17 @@ fn process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let (picture, same) = work(&gpu, picture, options, out)?;
     let start = Instant::now();
     let picture = files::write(&options.output, format, picture)?;
-    say(
-        out,
-        &format!("{}: {picture}, written in {}\n", shown(&options.output), milliseconds(start.elapsed())),
-    )?;
+    say(out, &format!("{}: {picture}, written in {}\n", shown(&options.output), milliseconds(start.elapsed())))?;
     Ok(u8::from(!same))
 }
 
 /// Runs all steps. Returns whether every result matches the processor's.
-fn work(
-    gpu: &Gpu,
-    picture: Picture,
-    options: &Options,
-    out: &mut dyn Write,
-) -> Result<(Picture, bool), Failure> {
+fn work(gpu: &Gpu, picture: Picture, options: &Options, out: &mut dyn Write) -> Result<(Picture, bool), Failure> {
     let bar = bar(options.steps.len() as u64, "{bar:30} {pos} of {len} steps, {msg}", 0);
     let limits = &gpu.profile().limits;
     let room = limits.max_storage_binding.min(limits.max_buffer_size) as usize;
     let (mut image, mut same) = (picture.image, true);
-    let mut held =
-        if picture.pixels.len() > room { Held::Host } else { Held::Device(gpu.upload(&picture.pixels)?) };
+    let mut held = if picture.pixels.len() > room { Held::Host } else { Held::Device(gpu.upload(&picture.pixels)?) };
     // The input of the last step, for checking.
     let mut host = picture.pixels;
     for step in &options.steps {
@@ -160,20 +151,14 @@ pub(crate) struct Done {
 }
 
 /// Runs a step on a whole picture.
-pub(crate) fn once(
-    gpu: &Gpu,
-    step: Step,
-    image: Image,
-    x: &Buffer<u8>,
-) -> Result<(Done, Buffer<u8>), Failure> {
+pub(crate) fn once(gpu: &Gpu, step: Step, image: Image, x: &Buffer<u8>) -> Result<(Done, Buffer<u8>), Failure> {
     let plan = step.plan(gpu, image)?;
     let program = plan.program();
     let y = gpu.alloc::<u8>(program.operands[1].len)?;
     let runs = if gpu.profile().is_cpu() { 3 } else { 25 };
     let operands = [x, &y].map(|buffer| Slice::from(buffer).untyped());
     let measured = gpu.measure(runs, |rec| plan.record(rec, &operands))?;
-    let done =
-        Done { variant: program.variant(), seconds: measured.median(), bytes: program.cost.bytes, bands: 1 };
+    let done = Done { variant: program.variant(), seconds: measured.median(), bytes: program.cost.bytes, bands: 1 };
     Ok((done, y))
 }
 
@@ -202,12 +187,7 @@ pub(crate) fn by_bands(
         let (done, y) = once(gpu, step, part, &gpu.upload(&pixels[first * pitch..last * pitch])?)?;
         let pitch = image.w * step.result(image).channels;
         result.extend(&y.read()?[(start - first) * pitch..(end - first) * pitch]);
-        all = Done {
-            seconds: all.seconds + done.seconds,
-            bytes: all.bytes + done.bytes,
-            bands: all.bands + 1,
-            ..done
-        };
+        all = Done { seconds: all.seconds + done.seconds, bytes: all.bytes + done.bytes, bands: all.bands + 1, ..done };
     }
     Ok((all, result))
 }

@@ -125,26 +125,16 @@ impl Step {
                     })
                 })
                 .collect();
-            let join = |t: thread::ScopedJoinHandle<'_, _>| {
-                t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))
-            };
+            let join = |t: thread::ScopedJoinHandle<'_, _>| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
             threads.into_iter().map(join).collect::<Result<Vec<_>, Failure>>()
         })?;
-        let worse = |a: Difference, b: &Difference| Difference {
-            largest: a.largest.max(b.largest),
-            fits: a.fits && b.fits,
-        };
+        let worse =
+            |a: Difference, b: &Difference| Difference { largest: a.largest.max(b.largest), fits: a.fits && b.fits };
         Ok(all.iter().flatten().fold(Difference { largest: 0.0, fits: true }, worse))
     }
 
     /// Compares some rows, computed from them and the rows they depend on.
-    fn band(
-        self,
-        image: Image,
-        rows: Range<usize>,
-        pixels: &[u8],
-        got: &[u8],
-    ) -> Result<Difference, Failure> {
+    fn band(self, image: Image, rows: Range<usize>, pixels: &[u8], got: &[u8]) -> Result<Difference, Failure> {
         let reach = self.reach().unwrap_or(image.h);
         let (first, last) = (rows.start.saturating_sub(reach), (rows.end + reach).min(image.h));
         let pitch = image.w * image.channels;

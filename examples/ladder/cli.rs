@@ -172,12 +172,7 @@ fn forms(variant: &'static str, op: &Gemm) -> Vec<(String, Gemm)> {
 }
 
 /// Runs every step that the device supports, and prints a line for each.
-fn climb(
-    gpu: &Gpu,
-    [m, n, k]: [usize; 3],
-    ceilings: &Ceilings,
-    out: &mut dyn Write,
-) -> Result<Vec<Step>, Failure> {
+fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings, out: &mut dyn Write) -> Result<Vec<Step>, Failure> {
     let random = |len: usize, mut state: u32| -> Vec<f32> {
         let next = || {
             state ^= state << 13;
@@ -220,8 +215,7 @@ fn climb(
         let apart = |(x, y): (&f32, &f32)| {
             if x.is_nan() || y.is_nan() { f32::INFINITY } else { (x - y).abs() }
         };
-        let difference =
-            first.as_ref().map_or(0.0, |first| first.iter().zip(&result).map(apart).fold(0.0, f32::max));
+        let difference = first.as_ref().map_or(0.0, |first| first.iter().zip(&result).map(apart).fold(0.0, f32::max));
         first.get_or_insert(result);
         let cost = plan.program().cost;
         let flops = cost.flop / seconds;
@@ -255,10 +249,7 @@ mod tests {
         fits(&gpu, [64, 48, 32]).unwrap();
         for shape in [[5_000_000_000; 3], [usize::MAX, 1, 1], [1, 2, usize::MAX], [1 << 32, 1 << 32, 1]] {
             let refused = fits(&gpu, shape).unwrap_err().to_string();
-            assert!(
-                refused.contains("take a smaller size") && refused.lines().count() == 1,
-                "{shape:?}: {refused}"
-            );
+            assert!(refused.contains("take a smaller size") && refused.lines().count() == 1, "{shape:?}: {refused}");
         }
     }
 }

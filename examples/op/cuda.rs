@@ -6,26 +6,17 @@ use tilework::program::OpCall;
 
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn run(_: &Request, _: &str, _: OpCall, _: &mut dyn std::io::Write) -> Result<(), Failure> {
-    Err(refuse!(
-        "--backend cuda: this program was built without the feature `cuda` (cargo run --features cuda)"
-    ))
+    Err(refuse!("--backend cuda: this program was built without the feature `cuda` (cargo run --features cuda)"))
 }
 
 /// Runs the op on the first CUDA device with `device` in its name.
 #[cfg(feature = "cuda")]
-pub(crate) fn run(
-    request: &Request,
-    device: &str,
-    call: OpCall,
-    out: &mut dyn std::io::Write,
-) -> Result<(), Failure> {
+pub(crate) fn run(request: &Request, device: &str, call: OpCall, out: &mut dyn std::io::Write) -> Result<(), Failure> {
     use crate::common::npy;
     use tilework::cuda::{CudaFilter, CudaGpu, CudaOptions};
 
     if request.checked {
-        return Err(refuse!(
-            "--checked: CUDA kernels have no runtime checks; leave it out, or use another backend"
-        ));
+        return Err(refuse!("--checked: CUDA kernels have no runtime checks; leave it out, or use another backend"));
     }
     let devices = CudaGpu::devices()?;
     let wanted = device.to_lowercase();

@@ -10,12 +10,7 @@ use tilework::io::WholeFile;
 use tilework::program::DeviceProfile;
 
 /// Writes `program.json` and a file for each kernel into `folder`, which is made if it is missing.
-pub(crate) fn write(
-    request: &Request,
-    inputs: Inputs,
-    folder: &Path,
-    for_adapter: bool,
-) -> Result<(), Failure> {
+pub(crate) fn write(request: &Request, inputs: Inputs, folder: &Path, for_adapter: bool) -> Result<(), Failure> {
     let op = request.settings.op();
     if request.cuda.is_some() || Gpu::drives(op) {
         return Err(refuse!("{}: --emit writes single programs of WebGPU; this is none", op.name));
@@ -23,8 +18,7 @@ pub(crate) fn write(
     if let Some(path) = request.outputs.first() {
         return Err(refuse!("-o {}: --emit runs nothing; leave it out", path.display()));
     }
-    let mut profile =
-        if for_adapter { profile_of(&request.adapter) } else { DeviceProfile::webgpu_defaults() };
+    let mut profile = if for_adapter { profile_of(&request.adapter) } else { DeviceProfile::webgpu_defaults() };
     // WebGPU has neither.
     (profile.features.int64, profile.features.cooperative_matrix) = (false, false);
     let form = inputs.build(&request.settings, &request.variant, &profile)?;

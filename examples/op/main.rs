@@ -116,9 +116,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
             Long(name) => {
                 let name = name.to_owned();
                 let Some(settings) = &mut settings else {
-                    return Err(refuse!(
-                        "--{name} precedes the op's name; write the name first (see --help)"
-                    ));
+                    return Err(refuse!("--{name} precedes the op's name; write the name first (see --help)"));
                 };
                 asked::take(settings, &name, &mut parser)?;
             }
@@ -130,9 +128,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
         }
     }
     let Some(settings) = settings else {
-        return Err(refuse!(
-            "no op named; usage: op NAME INPUT.npy ... -o OUTPUT.npy (see --help and --list)"
-        ));
+        return Err(refuse!("no op named; usage: op NAME INPUT.npy ... -o OUTPUT.npy (see --help and --list)"));
     };
     let repeat = match repeat.as_deref().map(|n| (n, n.parse())) {
         None => None,
@@ -159,8 +155,7 @@ fn list() -> String {
         text += &asked::described(op);
         text += "  variants  auto: chosen by shape and device\n";
         for variant in (op.variants)() {
-            let needs =
-                variant.requires.missing(&floor).map(|what| format!("; needs {what}")).unwrap_or_default();
+            let needs = variant.requires.missing(&floor).map(|what| format!("; needs {what}")).unwrap_or_default();
             // Writing to a string cannot fail.
             let _ = writeln!(text, "            {}: {}{needs}", variant.name, variant.about);
         }
@@ -177,10 +172,7 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     }
     if Gpu::drives(op) {
         if request.cuda.is_some() {
-            return Err(refuse!(
-                "{}: has no CUDA kernel; run it on another backend, such as vulkan",
-                op.name
-            ));
+            return Err(refuse!("{}: has no CUDA kernel; run it on another backend, such as vulkan", op.name));
         }
         return drive(request, inputs, out);
     }
@@ -211,11 +203,7 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn open(request: &Request) -> Result<Gpu, Failure> {
-    open_gpu_with(GpuOptions {
-        adapter: request.adapter.clone(),
-        checked: request.checked,
-        ..Default::default()
-    })
+    open_gpu_with(GpuOptions { adapter: request.adapter.clone(), checked: request.checked, ..Default::default() })
 }
 
 /// Rejects a wrong number of outputs.
@@ -244,11 +232,7 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
     let Some(driven) = driven else { return Err(refuse!("{}: the host does not drive this op", op.name)) };
     if let (true, Driven::Vector(_, solution)) = (request.report, &driven) {
         let (outcome, n, residual) = (&solution.outcome, solution.iterations, solution.residual);
-        let _ = writeln!(
-            std::io::stderr(),
-            "{}: {outcome} after {n} iterations, residual {residual:.3e}",
-            op.name
-        );
+        let _ = writeln!(std::io::stderr(), "{}: {outcome} after {n} iterations, residual {residual:.3e}", op.name);
     }
     let measured = request.report || request.repeat.is_some();
     let ready = call.filter(|_| measured).map(|call| gpu.ready(call)).transpose()?;

@@ -113,9 +113,9 @@ fn bytes(key: &str, text: &str) -> Result<u64, Failure> {
         _ => (text, 0),
     };
     let number = digits.parse::<u64>().ok().filter(|n| *n <= 1 << 40).map(|n| n << shift);
-    number.filter(|n| (4..=1 << 40).contains(n)).ok_or_else(|| {
-        Failure::bad_input(format!("{key} {text}: must be 4 bytes to 1024G, as 64K, 4M or 1G"))
-    })
+    number
+        .filter(|n| (4..=1 << 40).contains(n))
+        .ok_or_else(|| Failure::bad_input(format!("{key} {text}: must be 4 bytes to 1024G, as 64K, 4M or 1G")))
 }
 
 fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -213,11 +213,8 @@ fn measure(
         let (chunk, in_flight, rounds) = best;
         for in_flight in [1, in_flight] {
             let (timeline, _) = work.run(gpu, (chunk, in_flight), rounds, FEW)?;
-            let how = if in_flight == 1 {
-                "one chunk after another".into()
-            } else {
-                format!("{in_flight} chunks in flight")
-            };
+            let how =
+                if in_flight == 1 { "one chunk after another".into() } else { format!("{in_flight} chunks in flight") };
             let title = format!("{}, chunks of {}: {how}", work.name(), HumanBytes(chunk));
             panels.push(Panel { title, timeline });
         }
@@ -257,17 +254,7 @@ fn table(work: &Work, rows: &[Row]) -> String {
     let mut text = format!("\n{}, {} to and from the device\n", work.name(), HumanBytes(work.bytes()));
     text += &format!(
         "{:>10} {:>9} {:>7} {:>9} {:>7} {:>8}   {:>8} {:>8} {:>8}   {:>8} {:>7}\n",
-        "chunk",
-        "in flight",
-        "rounds",
-        "seconds",
-        "GB/s",
-        "speedup",
-        "fill ms",
-        "device",
-        "drain",
-        "period",
-        "slowest"
+        "chunk", "in flight", "rounds", "seconds", "GB/s", "speedup", "fill ms", "device", "drain", "period", "slowest"
     );
     for row in rows {
         let t = &row.timeline;
@@ -277,8 +264,7 @@ fn table(work: &Work, rows: &[Row]) -> String {
         let slowest = stages.iter().copied().fold(0.0, f64::max);
         // How much longer than its slowest stage a chunk takes in the steady state.
         let period = 1e3 * t.period().unwrap_or(0.0);
-        let above =
-            if period > 0.0 { format!("{:+.0} %", 100.0 * (period / slowest - 1.0)) } else { "-".into() };
+        let above = if period > 0.0 { format!("{:+.0} %", 100.0 * (period / slowest - 1.0)) } else { "-".into() };
         let in_flight = if row.in_flight == 1 { "serial".into() } else { row.in_flight.to_string() };
         text += &format!(
             "{:>10} {in_flight:>9} {:>7} {:>9.4} {:>7.2} {speedup:>8.2}   {:>8.3} {:>8.3} {:>8.3}   {period:>8.3} \

@@ -95,8 +95,8 @@ fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let x = gpu.alloc::<f32>(n)?;
     let first = start.as_ref().map(|start| gpu.upload(start)).transpose()?;
     gpu.wait()?;
-    let solution = options
-        .watch(out, |progress| solver.run(&on_device, first.as_ref().map(Slice::from), &x, progress))?;
+    let solution =
+        options.watch(out, |progress| solver.run(&on_device, first.as_ref().map(Slice::from), &x, progress))?;
     let x = x.read()?;
     let moved = step(&t, *damping, start.as_deref(), &x)?;
     say(out, &format!("by the processor: one more step moves ranks by {moved:.3e}\n"))?;
@@ -131,17 +131,11 @@ fn table(links: &Csr, ranks: &[f32], top: usize) -> String {
     for &col in &links.col_idxs {
         incoming[col as usize] += 1;
     }
-    let mut text =
-        format!("{:>6} {:>9} {:>13} {:>9} {:>9}\n", "place", "node", "rank", "links in", "links out");
+    let mut text = format!("{:>6} {:>9} {:>13} {:>9} {:>9}\n", "place", "node", "rank", "links in", "links out");
     for (place, &node) in order.iter().take(top).enumerate() {
         let outgoing = links.row_ptrs[node + 1] - links.row_ptrs[node];
-        text += &format!(
-            "{:>6} {:>9} {:>13.6e} {:>9} {outgoing:>9}\n",
-            place + 1,
-            node + 1,
-            ranks[node],
-            incoming[node]
-        );
+        text +=
+            &format!("{:>6} {:>9} {:>13.6e} {:>9} {outgoing:>9}\n", place + 1, node + 1, ranks[node], incoming[node]);
     }
     text
 }

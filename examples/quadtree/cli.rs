@@ -93,9 +93,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         }
     }
     if made_up && options.file.is_some() {
-        return Err(Failure::bad_input(
-            "--shape, --points and --seed generate points; leave them out with a file",
-        ));
+        return Err(Failure::bad_input("--shape, --points and --seed generate points; leave them out with a file"));
     }
     Ok(Some(options))
 }
@@ -128,16 +126,13 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     );
     let levels = tree.levels(rule);
     for (level, summary) in (0..).zip(&levels) {
-        let counts =
-            || tree.cells.iter().filter(|cell| cell.level == level).map(|cell| u64::from(cell.count));
+        let counts = || tree.cells.iter().filter(|cell| cell.level == level).map(|cell| u64::from(cell.count));
         let (points, largest) = (counts().sum::<u64>(), counts().max().unwrap_or(0));
         text += &format!("{level:>5} {:>9} {:>9} {points:>10} {largest:>10}\n", summary.cells, summary.split);
     }
     let (cells, leaves) = (tree.cells.len(), tree.leaves().count());
-    text += &format!(
-        "\n{cells} cells, {leaves} of them leaves, in {} on the device, one submission\n",
-        duration(seconds)
-    );
+    text +=
+        &format!("\n{cells} cells, {leaves} of them leaves, in {} on the device, one submission\n", duration(seconds));
     for (i, summary) in levels.iter().enumerate().filter(|(_, s)| s.split < s.wanted) {
         text += &format!("level {i}: {summary}; the others stay leaves\n");
     }

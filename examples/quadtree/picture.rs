@@ -32,8 +32,7 @@ pub(crate) fn picture(tree: &Tree, points: &[Point], size: usize) -> Canvas {
     let first = tree.leaves().map(|cell| cell.level).min().unwrap_or(0);
     let deepest = tree.cells.last().map_or(0, |cell| cell.level);
     let levels = (deepest - first).max(1) as f32;
-    let colour =
-        |level: u32| canvas::colour(&MAGMA, 0.10 + 0.72 * level.saturating_sub(first) as f32 / levels);
+    let colour = |level: u32| canvas::colour(&MAGMA, 0.10 + 0.72 * level.saturating_sub(first) as f32 / levels);
     for cell in tree.leaves() {
         let [x, y] = cell.ends();
         canvas.fill(across(x), down(y), colour(cell.level), 0.9);
@@ -72,9 +71,7 @@ fn light(points: &[Point], size: usize, (margin, extent): (f64, f64)) -> Vec<f32
     for point in points {
         let part = |i: usize| (f64::from(point[i]) - f64::from(low[i])) / f64::from(side);
         let (x, y) = (margin + extent * part(0), margin + extent * (1.0 - part(1)));
-        let near = |at: f64| {
-            ((at - radius).floor().max(0.0) as usize)..((at + radius).ceil() as usize + 1).min(size)
-        };
+        let near = |at: f64| ((at - radius).floor().max(0.0) as usize)..((at + radius).ceil() as usize + 1).min(size);
         for row in near(y) {
             for column in near(x) {
                 let distance = (column as f64 + 0.5 - x).hypot(row as f64 + 0.5 - y);

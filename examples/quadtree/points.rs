@@ -65,9 +65,7 @@ fn numpy(start: &[u8], file: File) -> io::Result<Vec<Point>> {
     let (mut points, mut x) = (Vec::new(), None);
     for element in elements {
         let element = element.map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                bad(format!("the file ends after {} of {rows} points", points.len()))
-            }
+            io::ErrorKind::UnexpectedEof => bad(format!("the file ends after {} of {rows} points", points.len())),
             _ => e,
         })?;
         match x.take() {

@@ -73,14 +73,9 @@ impl Tree {
         let square = reference::quadtree_square(points);
         let (nodes, order) = reference::quadtree(points, square, leaf, deepest, limit);
         let want = Self::new(&nodes, order);
-        if let Some(i) =
-            (0..want.cells.len().max(self.cells.len())).find(|i| want.cells.get(*i) != self.cells.get(*i))
+        if let Some(i) = (0..want.cells.len().max(self.cells.len())).find(|i| want.cells.get(*i) != self.cells.get(*i))
         {
-            return Err(format!(
-                "cell {i} is {:?}; the device says {:?}",
-                want.cells.get(i),
-                self.cells.get(i)
-            ));
+            return Err(format!("cell {i} is {:?}; the device says {:?}", want.cells.get(i), self.cells.get(i)));
         }
         match (0..points.len()).find(|i| want.order.get(*i) != self.order.get(*i)) {
             Some(i) => Err(format!(

@@ -69,11 +69,7 @@ impl Index {
         Ok(if (line, at) == (self.starts.len(), self.bytes) {
             Ok(())
         } else {
-            Err(format!(
-                "there are {line} lines in {at} bytes; the device says {} in {}",
-                self.lines(),
-                self.bytes
-            ))
+            Err(format!("there are {line} lines in {at} bytes; the device says {} in {}", self.lines(), self.bytes))
         })
     }
 }
@@ -144,11 +140,7 @@ impl Indexer {
     }
 
     /// Builds the index of `text`. Calls `done` with the bytes of each finished chunk.
-    pub(crate) fn index(
-        &self,
-        mut text: impl Read + Send,
-        mut done: impl FnMut(u64),
-    ) -> Result<Index, Failure> {
+    pub(crate) fn index(&self, mut text: impl Read + Send, mut done: impl FnMut(u64)) -> Result<Index, Failure> {
         let mut builder = Builder { starts: vec![0], bytes: 0 };
         // The last chunk's selected marks and bytes.
         let (mut marks, mut bytes) = (Vec::new(), 0);

@@ -107,9 +107,7 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
                 let text = parser.value()?.string()?;
                 let parts = numbers("dram", &text)?;
                 let [burst, channels, banks] = parts[..] else {
-                    return Err(refuse!(
-                        "--dram {text}: must be three numbers: bytes of a burst, channels, banks"
-                    ));
+                    return Err(refuse!("--dram {text}: must be three numbers: bytes of a burst, channels, banks"));
                 };
                 options.interleaving = Some(Interleaving { burst, channels, banks });
             }
@@ -128,9 +126,7 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long(name) => {
                 let name = name.to_owned();
                 let Some(What::Op(settings)) = &mut what else {
-                    return Err(refuse!(
-                        "no option --{name} here; see --help, and `op --list` for the keys of ops"
-                    ));
+                    return Err(refuse!("no option --{name} here; see --help, and `op --list` for the keys of ops"));
                 };
                 asked::take(settings, &name, &mut parser)?;
             }
@@ -150,19 +146,7 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     let what = what.ok_or_else(|| refuse!("name an op or a kernel; see --help"))?;
     // Plan the op for the simulated subgroup size.
     profile.subgroup_sizes = (options.subgroup_size, options.subgroup_size);
-    Ok(Some(Request {
-        what,
-        inputs,
-        variant,
-        profile,
-        entry,
-        workgroups,
-        buffers,
-        options,
-        worst,
-        source,
-        json,
-    }))
+    Ok(Some(Request { what, inputs, variant, profile, entry, workgroups, buffers, options, worst, source, json }))
 }
 
 fn number<T: FromStr>(key: &str, text: &str) -> Result<T, Failure> {
@@ -225,10 +209,7 @@ fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
     let program = call.lower(&request.profile)?;
     let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
     if all > MAX_BYTES {
-        return Err(refuse!(
-            "{}: operands of {all} bytes; the simulator's maximum is {MAX_BYTES} in all",
-            op.name
-        ));
+        return Err(refuse!("{}: operands of {all} bytes; the simulator's maximum is {MAX_BYTES} in all", op.name));
     }
     let operands = call.operands.iter().zip(&program.operands).map(|(role, wanted)| match role.input() {
         Some(array) => array.data().bytes().to_vec(),
@@ -241,9 +222,9 @@ fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
 fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
     if let Some(n) = text.strip_prefix("zeros:") {
         let n: u64 = number("buffer zeros", n)?;
-        *room = room.checked_sub(n).ok_or_else(|| {
-            refuse!("--buffer zeros:{n}: the simulator's maximum is {MAX_BYTES} bytes in all")
-        })?;
+        *room = room
+            .checked_sub(n)
+            .ok_or_else(|| refuse!("--buffer zeros:{n}: the simulator's maximum is {MAX_BYTES} bytes in all"))?;
         return Ok(vec![0; n as usize]);
     }
     let Some(words) = text.strip_prefix("words:") else {
@@ -291,8 +272,7 @@ fn shown(report: &Report, request: &Request) -> String {
         return format!("{:#}\n", as_json(report));
     }
     let annotated = report.annotated(request.worst);
-    let lines =
-        if request.source { annotated.as_str() } else { annotated.split("\n\n").next().unwrap_or("") };
+    let lines = if request.source { annotated.as_str() } else { annotated.split("\n\n").next().unwrap_or("") };
     let verdict = match report.findings.len() {
         0 => "nothing found".to_owned(),
         1 => "1 finding".to_owned(),
@@ -307,9 +287,10 @@ fn as_json(report: &Report) -> Json {
         .findings
         .iter()
         .map(|f| {
-            let other = f.other.as_ref().map(|(line, who)| {
-                json!({ "file": line.file, "line": line.line, "thread": thread(who) })
-            });
+            let other = f
+                .other
+                .as_ref()
+                .map(|(line, who)| json!({ "file": line.file, "line": line.line, "thread": thread(who) }));
             json!({
                 "kind": f.kind.name(), "kernel": f.kernel, "dispatch": f.dispatch, "file": f.at.file, "line": f.at.line,
                 "thread": thread(&f.thread), "other": other, "message": f.message, "times": f.times,

@@ -109,16 +109,17 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("ranks") => {
                 let text = args.value()?.string()?;
                 let ranks = text.split(',').map(|t| t.parse().ok().filter(|n| (1..=64).contains(n)));
-                options.ranks = ranks.collect::<Option<_>>().ok_or_else(|| {
-                    Failure::bad_input(format!("--ranks {text}: must be whole numbers from 1 to 64"))
-                })?;
+                options.ranks = ranks
+                    .collect::<Option<_>>()
+                    .ok_or_else(|| Failure::bad_input(format!("--ranks {text}: must be whole numbers from 1 to 64")))?;
             }
             Long("link") => {
                 let name = args.value()?.string()?;
                 let links = [AskedLink::Local, AskedLink::Nccl, AskedLink::Mpi];
-                options.link = links.into_iter().find(|link| link.name() == name).ok_or_else(|| {
-                    Failure::bad_input(format!("--link {name}: there are local, nccl and mpi"))
-                })?;
+                options.link = links
+                    .into_iter()
+                    .find(|link| link.name() == name)
+                    .ok_or_else(|| Failure::bad_input(format!("--link {name}: there are local, nccl and mpi")))?;
             }
             Long("repeat") => options.repeat = args.number(1..=1000)?,
             Long("timeline") => {
@@ -162,9 +163,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             let n = operand.map(ValueExt::string).transpose()?;
             let n = n.map(|text| {
                 let n = text.parse().ok().filter(|n| (1..=1 << 17).contains(n));
-                n.ok_or_else(|| {
-                    Failure::bad_input(format!("gemm {text}: must be a whole number up to 131072"))
-                })
+                n.ok_or_else(|| Failure::bad_input(format!("gemm {text}: must be a whole number up to 131072")))
             });
             Asked::Gemm { n: n.transpose()? }
         }
@@ -176,17 +175,10 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             if partition.is_some() && (operand.is_none() || options.ranks.len() != 1) {
                 return Err(Failure::bad_input("--partition needs a matrix, and one number of --ranks"));
             }
-            Asked::Solve {
-                file: operand.map(PathBuf::from),
-                partition,
-                grid,
-                iterations: iterations.unwrap_or(200),
-            }
+            Asked::Solve { file: operand.map(PathBuf::from), partition, grid, iterations: iterations.unwrap_or(200) }
         }
         _ => {
-            return Err(Failure::bad_input(
-                "name what to do: reduce, sort, gemm, solve or train (see --help)",
-            ));
+            return Err(Failure::bad_input("name what to do: reduce, sort, gemm, solve or train (see --help)"));
         }
     };
     Ok(Some(options))
@@ -202,9 +194,9 @@ fn size(key: &str, text: &str) -> Result<u64, Failure> {
         }
         _ => text.parse().ok(),
     };
-    number.filter(|n| (1..=1 << 40).contains(n)).ok_or_else(|| {
-        Failure::bad_input(format!("{key} {text}: must be from 1 to 1024G, as 1000, 64K, 1G or 2^28"))
-    })
+    number
+        .filter(|n| (1..=1 << 40).contains(n))
+        .ok_or_else(|| Failure::bad_input(format!("{key} {text}: must be from 1 to 1024G, as 1000, 64K, 1G or 2^28")))
 }
 
 /// The devices that take part, best first: all cards of the best adapter's backend, or the best adapter alone.
@@ -213,12 +205,9 @@ fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
     let filter = name.map(|name| AdapterFilter::Name(name.into())).unwrap_or_default();
     let best = Gpu::find_adapter(&GpuOptions { adapter: filter.clone(), ..Default::default() })?;
     let beside = |other: &tilework::program::DeviceProfile| {
-        other.backend == best.backend
-            && other.class == DeviceClass::Discrete
-            && best.class == DeviceClass::Discrete
+        other.backend == best.backend && other.class == DeviceClass::Discrete && best.class == DeviceClass::Discrete
     };
-    let mut wanted: Vec<usize> =
-        (0..all.len()).filter(|&i| filter.fits(i, &all[i]) && beside(&all[i])).collect();
+    let mut wanted: Vec<usize> = (0..all.len()).filter(|&i| filter.fits(i, &all[i]) && beside(&all[i])).collect();
     if wanted.is_empty() {
         let same = all.iter().position(|p| p.name == best.name && p.backend == best.backend);
         wanted.extend(same);
@@ -232,9 +221,9 @@ fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
 /// The job, with sizes for the device where none are given.
 fn job(asked: &Asked, ranks: Option<usize>, software: bool) -> Result<Job, Failure> {
     Ok(match asked {
-        Asked::Reduce { bytes } => Job::Reduce {
-            elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize,
-        },
+        Asked::Reduce { bytes } => {
+            Job::Reduce { elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize }
+        }
         Asked::Sort { items } => {
             Job::Sort { items: items.unwrap_or(if software { 1 << 16 } else { 1 << 28 }) as usize }
         }
@@ -319,12 +308,7 @@ fn predict_training(one: Option<&Row>, p: usize, measured: &mut [Measured]) {
 }
 
 /// Draws the spans of all ranks.
-fn draw(
-    path: &std::path::Path,
-    job: &Job,
-    link: AskedLink,
-    ranks: Vec<Vec<RankSpan>>,
-) -> Result<(), Failure> {
+fn draw(path: &std::path::Path, job: &Job, link: AskedLink, ranks: Vec<Vec<RankSpan>>) -> Result<(), Failure> {
     let title = format!("{}, link: {}", job.describe(), link.name());
     save(path, &RankTimelines { title, ranks }).map_err(Failure::bad_input)
 }
@@ -336,11 +320,7 @@ impl Options {
 }
 
 /// Runs a job on a group of devices.
-fn on(
-    options: &Options,
-    job: &Job,
-    group: &[Gpu],
-) -> Result<Result<Vec<Measured>, tilework::Error>, Failure> {
+fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Result<Vec<Measured>, tilework::Error>, Failure> {
     let timeout = Duration::from_secs(options.timeout);
     if options.link == AskedLink::Nccl {
         #[cfg(all(feature = "nccl", target_os = "linux"))]
@@ -393,10 +373,8 @@ fn as_process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 #[cfg(feature = "mpi")]
 fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[RankSpan]) -> Result<Vec<Vec<RankSpan>>, Failure> {
     use tilework::shard::Activity::{Device, Link};
-    let words: Vec<u64> = spans
-        .iter()
-        .flat_map(|s| [u64::from(s.activity == Link), s.begin.to_bits(), s.end.to_bits()])
-        .collect();
+    let words: Vec<u64> =
+        spans.iter().flat_map(|s| [u64::from(s.activity == Link), s.begin.to_bits(), s.end.to_bits()]).collect();
     let (all, begins) = rank.all_gather(&words)?;
     let span = |w: &[u64]| RankSpan {
         activity: if w[0] == 1 { Link } else { Device },
@@ -408,7 +386,5 @@ fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[RankSpan]) -> Result<
 
 #[cfg(not(feature = "mpi"))]
 fn as_process(_: &Options, _: &mut dyn Write) -> Result<u8, Failure> {
-    Err(Failure::bad_input(
-        "--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler",
-    ))
+    Err(Failure::bad_input("--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler"))
 }

@@ -74,7 +74,8 @@ impl Picture for RankTimelines {
                 }
             }
         }
-        let foot = "By the host's clock. A device counts as busy from a submission, or the end of the one before, to its end.";
+        let foot =
+            "By the host's clock. A device counts as busy from a submission, or the end of the one before, to its end.";
         area.draw_text(foot, &sized(15), (LEFT, bottom + 32)).map_err(|e| said(&e))
     }
 }

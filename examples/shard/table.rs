@@ -23,10 +23,7 @@ impl Row {
         let largest = |of: fn(&Measured) -> f64| measured.iter().map(of).fold(0.0, f64::max);
         let seconds = largest(|m| m.seconds);
         // Of the rank that sends most.
-        let share = measured
-            .iter()
-            .filter_map(|m| Some(m.bytes as f64 / seconds / m.link?.bandwidth))
-            .reduce(f64::max);
+        let share = measured.iter().filter_map(|m| Some(m.bytes as f64 / seconds / m.link?.bandwidth)).reduce(f64::max);
         Self {
             ranks,
             seconds,

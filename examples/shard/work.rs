@@ -86,11 +86,7 @@ impl Job {
                 format!("conjugate gradients, Poisson on {side}^3 points; time per iteration")
             }
             Self::Solve { matrix, .. } => {
-                format!(
-                    "conjugate gradients, {} rows, {} entries; time per iteration",
-                    matrix.rows,
-                    matrix.entries()
-                )
+                format!("conjugate gradients, {} rows, {} entries; time per iteration", matrix.rows, matrix.entries())
             }
             Self::Train { batch } => format!("training steps of {batch} images; time per step"),
         }
@@ -129,10 +125,8 @@ fn link<L: Transport>(rank: &Rank<L>) -> Result<Option<Link>> {
     let (mut bandwidth, mut latency) = (0f64, f64::INFINITY);
     for _ in 0..4 {
         let moved = run(rank, || {
-            let exchange = Exchange {
-                sends: vec![(vec![next], Slice::from(&own))],
-                receives: vec![(last, Slice::from(&other))],
-            };
+            let exchange =
+                Exchange { sends: vec![(vec![next], Slice::from(&own))], receives: vec![(last, Slice::from(&other))] };
             let started = rank.begin(exchange)?;
             rank.finish(started)
         })?;
@@ -197,9 +191,7 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Res
     let model = Prediction { device: ceilings, link: link.unwrap_or(Link::HOST) };
     let p = rank.size();
     let (done, predicted) = match job {
-        Job::Reduce { elements } => {
-            (reduce(rank, *elements, how)?, model.all_reduce(p, 4.0 * *elements as f64))
-        }
+        Job::Reduce { elements } => (reduce(rank, *elements, how)?, model.all_reduce(p, 4.0 * *elements as f64)),
         Job::Sort { items } => {
             let done = sort(rank, *items, how)?;
             let all = done.work * p as f64;
@@ -219,9 +211,7 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Res
             (solve(rank, rows_of(matrix, mine), *iterations, how)?, 0.0)
         }
         // The rest is the time of one device.
-        Job::Train { batch } => {
-            (train(rank, *batch, how)?, model.train_step(p, 0.0, network().trained_len()?))
-        }
+        Job::Train { batch } => (train(rank, *batch, how)?, model.train_step(p, 0.0, network().trained_len()?)),
     };
     // The slowest rank of each run, then the median.
     let mut seconds: Vec<f32> = done.seconds.iter().map(|s| *s as f32).collect();
@@ -234,8 +224,7 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Res
 
 fn reduce<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let data = rank.upload(&vec![1.0f32; n])?;
-    let Ran { seconds, bytes, spans, turns } =
-        runs(rank, how, || rank.all_reduce_slice(&data, Combine::Sum))?;
+    let Ran { seconds, bytes, spans, turns } = runs(rank, how, || rank.all_reduce_slice(&data, Combine::Sum))?;
     // A run multiplies by the number of ranks, exactly while that is a power of two.
     let want = (0..turns).fold(1f32, |x, _| x * rank.size() as f32);
     let got = data.read()?;
@@ -275,8 +264,7 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, how: Runs) -> Result<Done> {
 
 /// An element of a factor: small whole numbers, so that the processor can compute single results.
 fn element(seed: usize, row: usize, column: usize) -> f32 {
-    let mixed =
-        (row.wrapping_mul(0x9e37_79b9) ^ column.wrapping_mul(0x85eb_ca6b) ^ seed).wrapping_mul(0xc2b2_ae35);
+    let mixed = (row.wrapping_mul(0x9e37_79b9) ^ column.wrapping_mul(0x85eb_ca6b) ^ seed).wrapping_mul(0xc2b2_ae35);
     ((mixed >> 13) % 17) as f32 / 8.0 - 1.0
 }
 
@@ -306,9 +294,8 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
         let (row, column) = (rows.start + at / columns.len(), columns.start + at % columns.len());
         let terms = (0..n).map(|k| f64::from(element(1, row, k)) * f64::from(element(2, k, column)));
         let (want, sizes) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-        worst = worst.max(
-            (f64::from(c[at]) - want).abs() / (f64::from(f32::EPSILON) * (n as f64 + 4.0) * (1.0 + sizes)),
-        );
+        worst =
+            worst.max((f64::from(c[at]) - want).abs() / (f64::from(f32::EPSILON) * (n as f64 + 4.0) * (1.0 + sizes)));
     }
     let work = 2.0 * (n as f64).powi(3) / rank.size() as f64;
     let note = format!("50 elements checked, at most {} of the bound off", digits(worst));
@@ -355,8 +342,7 @@ fn poisson(side: usize, rows: Range<usize>) -> Csr {
 fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, how: Runs) -> Result<Done> {
     let ones = vec![1.0; rows.cols];
     let zeros = vec![0.0; rows.rows];
-    let b: Vec<f32> =
-        reference::spmv(1.0, &rows, &ones, 0.0, &zeros)?.into_iter().map(|b| b as f32).collect();
+    let b: Vec<f32> = reference::spmv(1.0, &rows, &ones, 0.0, &zeros)?.into_iter().map(|b| b as f32).collect();
     let matrix = rank.matrix(&rows)?;
     drop((rows, ones));
     let options = ShardedCg::default().tolerance(1e-6).iterations(iterations);

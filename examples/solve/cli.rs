@@ -63,9 +63,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     }
     let mut paths = paths.into_iter();
     let (Some(matrix), right, None) = (paths.next(), paths.next(), paths.next()) else {
-        return Err(Failure::bad_input(
-            "name a matrix, and at most one right side: solve A.mtx [B.mtx] (see --help)",
-        ));
+        return Err(Failure::bad_input("name a matrix, and at most one right side: solve A.mtx [B.mtx] (see --help)"));
     };
     Ok(Some(Request { matrix, right, preconditioner, options }))
 }

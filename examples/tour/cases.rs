@@ -144,8 +144,7 @@ impl Case {
     fn fits(&self, shape: &[usize], profile: &DeviceProfile, room: Room) -> bool {
         let lowered = self.build(shape, None).and_then(|call| call.lower(profile));
         lowered.is_ok_and(|program| {
-            let bytes =
-                program.operands.iter().map(|o| o.bytes()).fold(program.scratch_bytes(), u64::saturating_add);
+            let bytes = program.operands.iter().map(|o| o.bytes()).fold(program.scratch_bytes(), u64::saturating_add);
             bytes <= room.bytes && program.cost.flop <= room.flop
         })
     }

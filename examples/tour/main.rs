@@ -108,10 +108,7 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     let version = env!("CARGO_PKG_VERSION");
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let date = now.split('T').next().unwrap_or_default();
-    say(
-        out,
-        &format!("tilework {version}, {date}, on {}, as u8 and as f32 in [-1, 1]\n", source.describe()),
-    )?;
+    say(out, &format!("tilework {version}, {date}, on {}, as u8 and as f32 in [-1, 1]\n", source.describe()))?;
     say(out, LEGEND)?;
 
     let cases = cases(options.variants);
@@ -124,8 +121,7 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     for (index, profile) in adapters {
         bar.set_message(format!("{}: measuring its ceilings", profile.name));
         let filter = AdapterFilter::Index(index);
-        let gpu = match pollster::block_on(Gpu::request(GpuOptions { adapter: filter, ..Default::default() }))
-        {
+        let gpu = match pollster::block_on(Gpu::request(GpuOptions { adapter: filter, ..Default::default() })) {
             Ok(gpu) => gpu,
             Err(e) => {
                 print(format!("\n{}, {}\nFAILED to open: {e}\n", profile.name, profile.backend))?;

@@ -8,13 +8,7 @@ use tilework::io::write_aside;
 use tilework::program::DeviceProfile;
 
 /// Formats a row. Fields of a failed op are null.
-pub(crate) fn row(
-    case: &Case,
-    outcome: Option<&Outcome>,
-    profile: &DeviceProfile,
-    date: &str,
-    version: &str,
-) -> Value {
+pub(crate) fn row(case: &Case, outcome: Option<&Outcome>, profile: &DeviceProfile, date: &str, version: &str) -> Value {
     json!({
         "adapter": profile.name,
         "driver": profile.driver,

@@ -16,11 +16,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    fn new<T: Element, D: Op<T> + 'static>(
-        op: &'static str,
-        shape: impl Into<String>,
-        descriptor: D,
-    ) -> Self {
+    fn new<T: Element, D: Op<T> + 'static>(op: &'static str, shape: impl Into<String>, descriptor: D) -> Self {
         let shape = format!("{} {}", shape.into(), T::DTYPE);
         Self { op, shape, tune: Box::new(move |gpu, options| tune::<T, D>(gpu, &descriptor, options)) }
     }

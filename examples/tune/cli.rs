@@ -88,10 +88,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     if let Some(op) = options.ops.iter().find(|op| !known.iter().any(|case| case.op == **op)) {
         let mut names: Vec<_> = known.iter().map(|case| case.op).collect();
         names.dedup();
-        return Err(Failure::bad_input(format!(
-            "--ops {op}: cannot be tuned; there are {}",
-            names.join(", ")
-        )));
+        return Err(Failure::bad_input(format!("--ops {op}: cannot be tuned; there are {}", names.join(", "))));
     }
     let mut gpu = open_gpu(options.adapter.clone())?;
     let large = options.large.unwrap_or(!gpu.profile().is_cpu());
@@ -138,9 +135,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         (_, false, _) => Ok("Nothing is kept; --save keeps it.".into()),
         (Some(trouble), ..) => Err(format!("NOT kept: {trouble}")),
         (None, true, None) => Err("NOT kept: there is no cache directory.".into()),
-        (None, true, Some(_)) if !found => {
-            Ok("Nothing to keep: the time was up before a winner was found.".into())
-        }
+        (None, true, Some(_)) if !found => Ok("Nothing to keep: the time was up before a winner was found.".into()),
         (None, true, Some(directory)) => Ok(format!("Kept in {}.", shown(directory))),
     };
     let (Ok(line) | Err(line)) = &kept;
@@ -155,14 +150,11 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
 
 /// Formats a line per shape.
 fn table(reports: &[(&Case, TuningReport)]) -> String {
-    let head = [
-        "op", "shape", "default", "us", "best", "us", "gain", "roofline", "tried", "left out", "wrong", "end",
-    ];
+    let head = ["op", "shape", "default", "us", "best", "us", "gain", "roofline", "tried", "left out", "wrong", "end"];
     let mut rows = vec![head.map(str::to_owned)];
     for (case, report) in reports {
-        let count = |which: fn(&Outcome) -> bool| {
-            report.tried.iter().filter(|(_, outcome)| which(outcome)).count().to_string()
-        };
+        let count =
+            |which: fn(&Outcome) -> bool| report.tried.iter().filter(|(_, outcome)| which(outcome)).count().to_string();
         let best = report.best != report.default;
         rows.push([
             case.op.to_owned(),

@@ -55,10 +55,7 @@ impl Pieces {
         let missing = wanted - piece.len();
         piece.try_reserve(missing).map_err(|_| {
             let held = piece.len();
-            Failure::bad_input(format!(
-                "a word of {held} bytes or more is too long for this machine's memory"
-            ))
-            .at(path)
+            Failure::bad_input(format!("a word of {held} bytes or more is too long for this machine's memory")).at(path)
         })?;
         let read = file.take(missing as u64).read_to_end(piece).map_err(|e| Failure::file(path, &e))?;
         if read < missing {

@@ -5,8 +5,8 @@ use crate::gpu::{Buffer, Gpu, Slice, Waiting};
 use crate::program::prelude::*;
 use crate::reference;
 use crate::sparse::{
-    ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
-    THROUGH, Target, names, wanted_format,
+    ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix, THROUGH,
+    Target, names, wanted_format,
 };
 use std::pin::Pin;
 
@@ -210,8 +210,7 @@ impl MatrixDriver<'_> {
         let n = job.matrix.rows;
         let b = begin(gpu, job.vector(0, n)?, n, 0.0)?;
         let x = begin(gpu, job.vector(1, n)?, n, 0.0)?;
-        let solver =
-            gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
+        let solver = gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
         let solution = solver.solve_by(waiting, &a, (&b).into(), (&x).into(), progress).await?;
         self.found(None, &x, solution).await
     }
@@ -232,8 +231,8 @@ impl MatrixDriver<'_> {
         let n = job.matrix.rows;
         let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
         let x = gpu.alloc::<f32>(n)?;
-        let method = PageRank::by_name(t.layout(), job.settings, job.variant)?
-            .when(start.is_some(), |op| op.personalised());
+        let method =
+            PageRank::by_name(t.layout(), job.settings, job.variant)?.when(start.is_some(), |op| op.personalised());
         let solver = gpu.page_rank(&method)?;
         let restart = start.as_ref().map(Slice::from);
         let solution = solver.run_by(waiting, &t, restart, (&x).into(), progress).await?;

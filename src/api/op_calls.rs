@@ -134,12 +134,11 @@ impl Gpu {
     /// Those of [`upload`](Self::upload).
     #[doc(hidden)]
     pub fn ready_as(&self, call: OpCall, executable: Executable) -> Result<ReadyCall> {
-        let buffers = call.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
-            match role.input() {
+        let buffers =
+            call.operands.iter().zip(&executable.program().operands).map(|(role, operand)| match role.input() {
                 Some(array) => self.upload_data(array.data()),
                 None => self.alloc_data(operand.dtype, operand.len),
-            }
-        });
+            });
         Ok(ReadyCall { buffers: buffers.collect::<Result<_>>()?, executable, roles: call.operands })
     }
 }
@@ -208,10 +207,7 @@ impl ReadyCall {
 }
 
 /// Reads the outputs among operands of these roles.
-pub(super) async fn results(
-    roles: &[Role],
-    read: impl AsyncFn(usize) -> Result<HostData>,
-) -> Result<Vec<HostArray>> {
+pub(super) async fn results(roles: &[Role], read: impl AsyncFn(usize) -> Result<HostData>) -> Result<Vec<HostArray>> {
     let last = async || match read(roles.len() - 1).await? {
         HostData::U32(count) => Ok(count.first().map_or(0, |n| *n as usize)),
         _ => Ok(0),
@@ -221,10 +217,7 @@ pub(super) async fn results(
         Some(Role::Invalid { op, below }) => match last().await? {
             0 => 0,
             n => {
-                return Err(err!(
-                    InvalidArgument,
-                    "{op}: indices out of range: {n}; each must be below {below}"
-                ));
+                return Err(err!(InvalidArgument, "{op}: indices out of range: {n}; each must be below {below}"));
             }
         },
         _ => 0,

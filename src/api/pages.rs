@@ -21,10 +21,7 @@ impl PagePool {
         for (i, id) in ids.iter().enumerate() {
             let (pages, tokens) = (self.pages(*id)?, self.tokens(*id)?);
             if tokens > keys {
-                return Err(err!(
-                    Shape,
-                    "page pool: a sequence of {tokens} tokens in a table of {keys} keys"
-                ));
+                return Err(err!(Shape, "page pool: a sequence of {tokens} tokens in a table of {keys} keys"));
             }
             table[i * each..][..pages.len()].copy_from_slice(pages);
             lengths.push(tokens as u32);

@@ -163,12 +163,7 @@ impl Solver<ConjugateGradient> {
         if first.outcome.is_none() && first.scale == 0.0 {
             // The solution is known.
             engine.clear(x)?;
-            return Ok(Solution {
-                outcome: Outcome::Converged,
-                iterations: 0,
-                residual: 0.0,
-                history: vec![0.0],
-            });
+            return Ok(Solution { outcome: Outcome::Converged, iterations: 0, residual: 0.0, history: vec![0.0] });
         }
         let scale = first.scale;
         history.push(norm(first.residual, scale));
@@ -191,9 +186,7 @@ impl Solver<ConjugateGradient> {
                 continue;
             }
             let outcome = match again.outcome {
-                _ if small && (ended || matches!(outcome, Outcome::Limit | Outcome::TooSmall)) => {
-                    Outcome::Converged
-                }
+                _ if small && (ended || matches!(outcome, Outcome::Limit | Outcome::TooSmall)) => Outcome::Converged,
                 Some(Outcome::Limit) if ended => Outcome::Limit,
                 _ if ended => Outcome::Stagnated,
                 _ => outcome,
@@ -385,23 +378,13 @@ impl Engine {
         Slice::from(&self.state).start_read()
     }
 
-    async fn begin(
-        &self,
-        waiting: Waiting,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
-    ) -> Result<SolverState> {
+    async fn begin(&self, waiting: Waiting, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
         self.submit(|rec| self.record_start(rec, a, vectors))?;
         Ok(self.parse_state(&self.snapshot()?.wait_by(waiting).await?))
     }
 
     /// Recomputes the residual and continues from it.
-    async fn again(
-        &self,
-        waiting: Waiting,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
-    ) -> Result<SolverState> {
+    async fn again(&self, waiting: Waiting, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
         let what = self.again.as_ref().unwrap_or(&self.start);
         self.submit(|rec| self.record(what, rec, a, vectors))?;
         Ok(self.parse_state(&self.snapshot()?.wait_by(waiting).await?))

@@ -277,8 +277,7 @@ impl Attention {
     /// Returns the op and its shape, for errors.
     pub(crate) fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
-        let value_size =
-            if self.value_size == *head_size { String::new() } else { format!(" E{}", self.value_size) };
+        let value_size = if self.value_size == *head_size { String::new() } else { format!(" E{}", self.value_size) };
         format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}{value_size}")
     }
 
@@ -360,11 +359,7 @@ impl Attention {
             operands.push(read("scales", DType::F32, elements(op, "scales", &[2, rows])?));
         }
         if self.paging.is_some() {
-            operands.push(read(
-                "table",
-                DType::U32,
-                elements(op, "table", &[self.batch, self.pages_each()])?,
-            ));
+            operands.push(read("table", DType::U32, elements(op, "table", &[self.batch, self.pages_each()])?));
         }
         if self.lengths {
             operands.push(read("lengths", DType::U32, self.batch));
@@ -438,8 +433,7 @@ impl Attention {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (lowering, operands) = self.prepare("attention", dtype, profile)?;
-        let (variant, decision) =
-            choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
+        let (variant, decision) = choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let way = AttentionWay::of(variant.name, &lowering)?;
         let mut program = Program::new("attention", decision);
         program.cost = self.cost(&operands);
@@ -463,9 +457,7 @@ impl Attention {
         let (head, both) = (self.head_size as f64, (self.head_size + self.value_size) as f64);
         let again = match &way {
             // A score loads a row of q and one of k; a weight is loaded for each vec4 of v.
-            AttentionWay::Naive => {
-                pairs * (head * dtype.size() as f64 + both * size + self.value_size as f64)
-            }
+            AttentionWay::Naive => pairs * (head * dtype.size() as f64 + both * size + self.value_size as f64),
             // A tile of rows loads its keys and values once.
             AttentionWay::Flash(tile) => pairs * both * size / f64::from(tile.rows),
             AttentionWay::Coop(tile) => pairs * both * size / f64::from(tile.all_rows()),
@@ -500,11 +492,7 @@ pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: by_name::ATTENTION_INPUTS,
-    outputs: &[
-        ("output", "(B, H, T, E)"),
-        ("[scores]", "f32 (B, H, T, S)"),
-        ("[logsumexp]", "f32 (B, H, T)"),
-    ],
+    outputs: &[("output", "(B, H, T, E)"), ("[scores]", "f32 (B, H, T, S)"), ("[logsumexp]", "f32 (B, H, T)")],
     types: &[DType::F32, DType::F16],
     options: by_name::ATTENTION_OPTIONS,
     make: Some(by_name::make),

@@ -99,10 +99,7 @@ pub struct AttentionBackward {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "a workgroup for each row of a gradient, which computes its scores again"),
     Variant::portable("flash", "tiles of scores in registers, once over queries and once over keys"),
-    Variant::portable(
-        "stored",
-        "for f32: scores in scratch, between matrix products as `gemm-batched` chooses them",
-    ),
+    Variant::portable("stored", "for f32: scores in scratch, between matrix products as `gemm-batched` chooses them"),
     Variant {
         name: "coop",
         about: "`flash` on cooperative matrices, for f16: weights and slopes are rounded to f16, sums are f32",
@@ -125,12 +122,7 @@ impl AttentionBackward {
     /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
     /// size). `heads` must be a multiple of `kv_heads`.
     pub fn new(q: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
-        Self {
-            forward: Attention::new(q, [kv_heads, keys]),
-            value_size: q[3],
-            saved: false,
-            variant: "auto".into(),
-        }
+        Self { forward: Attention::new(q, [kv_heads, keys]), value_size: q[3], saved: false, variant: "auto".into() }
     }
 
     /// Sets the size of value heads, the last extent of `v`, `dy` and `dv`. The default is the head size of `q` and
@@ -182,21 +174,16 @@ impl AttentionBackward {
         let of = &self.forward;
         let name = of.name("attention-backward");
         self.check(&name)?;
-        let rows =
-            |name: &'static str, heads, rows, size| elements(name, name, &[of.batch, heads, rows, size]);
+        let rows = |name: &'static str, heads, rows, size| elements(name, name, &[of.batch, heads, rows, size]);
         let q = rows("q", of.heads, of.queries, of.head_size)?;
         let dy = rows("dy", of.heads, of.queries, self.value_size)?;
         let k = rows("k", of.kv_heads, of.keys, of.head_size)?;
         let v = rows("v", of.kv_heads, of.keys, self.value_size)?;
         let operand = |(name, len, access)| Operand { name, dtype, len, access };
-        let mut operands: Vec<Operand> = [
-            ("q", q, Access::Read),
-            ("k", k, Access::Read),
-            ("v", v, Access::Read),
-            ("dy", dy, Access::Read),
-        ]
-        .map(operand)
-        .into();
+        let mut operands: Vec<Operand> =
+            [("q", q, Access::Read), ("k", k, Access::Read), ("v", v, Access::Read), ("dy", dy, Access::Read)]
+                .map(operand)
+                .into();
         if self.saved {
             let len = elements("logsumexp", "logsumexp", &[of.batch, of.heads, of.queries])?;
             operands.push(operand(("output", dy, Access::Read)));
@@ -206,8 +193,7 @@ impl AttentionBackward {
         operands.extend(results.map(operand));
         profile.check_buffers(&name, &operands, "split the batch or the heads")?;
         let lowering = GradientLowering { op: self, name, dtype, profile };
-        let (variant, decision) =
-            choose("attention-backward", &self.variant, VARIANTS, profile, || policy(&lowering))?;
+        let (variant, decision) = choose("attention-backward", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let way = BackwardWay::of(variant.name, &lowering)?;
         let mut program = Program::new("attention-backward", decision);
         program.operands = operands;

@@ -104,9 +104,7 @@ fn missing(of: &GradientLowering<'_>) -> Option<String> {
 pub(super) fn check(of: &GradientLowering<'_>) -> Result<()> {
     match missing(of) {
         None => Ok(()),
-        Some(missing) => {
-            Err(err!(Unsupported, "{}: the variant `coop` needs {missing}; use `auto`", of.name))
-        }
+        Some(missing) => Err(err!(Unsupported, "{}: the variant `coop` needs {missing}; use `auto`", of.name)),
     }
 }
 

@@ -100,8 +100,7 @@ impl GradientLowering<'_> {
             let result = |at: usize| if at == 0 { q } else { k }.of(Resource::Operand(first + at));
             let pairs = chunk.count as usize;
             for (pass, &kernel) in passes.iter().zip(&kernels) {
-                let (extent, heads) =
-                    if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
+                let (extent, heads) = if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
                 let tiles = extent.div_ceil(pass.rows);
                 let workgroups = (heads * tiles) as u64;
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
@@ -140,8 +139,7 @@ pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
     let (queries, keys) = (forward.queries as u64, forward.keys as u64);
     let tiles = |n: u64| n.div_ceil(size);
     let passes = of_words + 2;
-    let of_queries =
-        passes * tiles(keys) * (words + 2) + of_words * (keys + 1) + 3 * u64::from(size.ilog2() + 1);
+    let of_queries = passes * tiles(keys) * (words + 2) + of_words * (keys + 1) + 3 * u64::from(size.ilog2() + 1);
     let of_keys = of_words * (1 + forward.group() as u64 * (1 + tiles(queries) * (words + 2) + queries));
     of_queries.max(of_keys)
 }

@@ -11,11 +11,7 @@ kernel_params! {
 const WORKGROUP_SIZE: u32 = 256;
 
 /// Lowers the op for heads of `size` elements, between copies to scratch and back.
-pub(super) fn lower(
-    padded: &AttentionBackward,
-    of: &GradientLowering<'_>,
-    program: &mut Program,
-) -> Result<()> {
+pub(super) fn lower(padded: &AttentionBackward, of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
     let inner = padded.lower_as(of.dtype, of.profile)?;
     let size = padded.forward.head_size;
     let is_padded = |operand: &Operand| operand.name != "logsumexp";

@@ -48,12 +48,8 @@ pub(super) fn append(
         base_rows: (logarithms.before / DType::F32.size() as u64) as u32,
     };
     // Operands: q, k, v, dy, output, logsumexp.
-    let bindings = vec![
-        q.of(Resource::Operand(3)),
-        q.of(Resource::Operand(4)),
-        logarithms.of(Resource::Operand(5)),
-        statistics,
-    ];
+    let bindings =
+        vec![q.of(Resource::Operand(3)), q.of(Resource::Operand(4)), logarithms.of(Resource::Operand(5)), statistics];
     let of_workgroup = u64::from(WORKGROUP_SIZE / LANES);
     program.dispatch(kernel, &params, bindings, Grid::fold((rows * chunk.count).div_ceil(of_workgroup)));
 }

@@ -66,8 +66,7 @@ pub(super) struct StoredSteps {
 pub(super) fn check(of: &GradientLowering<'_>) -> Result<StoredSteps> {
     let forward = &of.op.forward;
     let (queries, keys, group) = (forward.queries, forward.keys, forward.group());
-    let refused =
-        |why: String| Err(err!(Unsupported, "{}: the variant `stored` takes {why}; use `auto`", of.name));
+    let refused = |why: String| Err(err!(Unsupported, "{}: the variant `stored` takes {why}; use `auto`", of.name));
     if of.dtype != DType::F32 {
         return refused(format!("operands of f32, not {}", of.dtype));
     }
@@ -97,9 +96,7 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<StoredSteps> {
     }
     let of_pair = (rows * group * pitch).max(1) as u64;
     if of_pair > limit {
-        return refused(format!(
-            "scores of {ALIGNED} queries that fit a binding, not of {group} heads x {keys} keys"
-        ));
+        return refused(format!("scores of {ALIGNED} queries that fit a binding, not of {group} heads x {keys} keys"));
     }
     let most = if group > 1 { 1 } else { (limit / of_pair).min(binding / of_operands.max(1)) as usize };
     // Steps of about one size.
@@ -150,11 +147,8 @@ pub(super) fn lower(steps: StoredSteps, of: &GradientLowering<'_>, program: &mut
     for first in (0..pairs).step_by(steps.pairs) {
         for row in (0..forward.queries).step_by(steps.rows) {
             let queries = row..forward.queries.min(row + steps.rows);
-            let step = StoredStep {
-                pairs: first..pairs.min(first + steps.pairs),
-                keys: visible(of, &queries),
-                queries,
-            };
+            let step =
+                StoredStep { pairs: first..pairs.min(first + steps.pairs), keys: visible(of, &queries), queries };
             pass.append(&step, adds || row > 0)?;
         }
     }

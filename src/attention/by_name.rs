@@ -47,11 +47,8 @@ pub(super) const APPEND_INPUTS: &[Input] = &[
     Input::new("v", "as k, of E"),
 ];
 
-pub(super) const APPEND_OPTIONS: &[Setting] = &[
-    KV_TYPE,
-    Setting::array("table", "u32 (B, S / tokens)"),
-    Setting::array("scales", "f32 (2, rows of k)"),
-];
+pub(super) const APPEND_OPTIONS: &[Setting] =
+    &[KV_TYPE, Setting::array("table", "u32 (B, S / tokens)"), Setting::array("scales", "f32 (2, rows of k)")];
 
 /// The type of keys and values. The default is that of the first input.
 const KV_TYPE: Setting = Setting::text("kv-type", "f32/f16/int8/fp8", "");
@@ -121,10 +118,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let mut table = None;
     if let Some(tokens) = settings.maybe::<usize>("page")? {
         if !(16..=256).contains(&tokens) {
-            return Err(err!(
-                InvalidArgument,
-                "attention: --page is {tokens}; pages must have 16 to 256 tokens"
-            ));
+            return Err(err!(InvalidArgument, "attention: --page is {tokens}; pages must have 16 to 256 tokens"));
         }
         let each = s.div_ceil(tokens);
         let count = b.saturating_mul(each);
@@ -154,8 +148,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     if kv.is_scaled() {
         let shape = [2, rows];
         let seen = scales.len() == 2 * rows;
-        let scales =
-            if seen { HostArray::new(&shape, scales) } else { HostArray::unseen(&shape, DType::F32) };
+        let scales = if seen { HostArray::new(&shape, scales) } else { HostArray::unseen(&shape, DType::F32) };
         operands.push(Role::Given(scales?));
     }
     operands.extend(table.map(Role::Given));

@@ -67,11 +67,7 @@ const INPUTS: [AttentionOperand; 7] = [
 /// 8 x 32, 16; 131 with 4 x 32, 32. Head size 128: 182 with 8 x 16, 32; 175 with 8 x 32, 16; 151 with 4 x 16, 16; 140
 /// with 8 x 16, 16; 132 with 4 x 32, 16 and 4 x 16, 32; 123 with 4 x 32, 32.
 fn policy(head_size: usize) -> CoopTile {
-    if head_size <= 64 {
-        CoopTile { teams: 4, rows: 32, keys: 16 }
-    } else {
-        CoopTile { teams: 8, rows: 16, keys: 32 }
-    }
+    if head_size <= 64 { CoopTile { teams: 4, rows: 32, keys: 16 } } else { CoopTile { teams: 8, rows: 16, keys: 32 } }
 }
 
 pub(super) fn takes_heads(op: &Attention) -> bool {

@@ -50,8 +50,7 @@ impl FlashTile {
     }
 
     fn workgroup_bytes(self, vec4s: u32, profile: &DeviceProfile) -> u32 {
-        16 * self.staged(vec4s)
-            + if self.in_subgroup(profile) { 0 } else { 4 * self.threads() * self.thread_rows }
+        16 * self.staged(vec4s) + if self.in_subgroup(profile) { 0 } else { 4 * self.threads() * self.thread_rows }
     }
 
     fn specialise(self, spec: Spec) -> Spec {

@@ -66,8 +66,7 @@ const VARIANTS: &[Variant] = &[Variant::portable("rows", "threads share a row, f
 /// The largest head size: a workgroup of 256 threads holds a row.
 const MAX_SIZE: usize = 1024;
 
-const INPUTS: [AttentionOperand; 3] =
-    [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
+const INPUTS: [AttentionOperand; 3] = [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
 
 impl KvAppend {
     /// Takes the shape of the new keys and values, (batch, kv heads, tokens, head size), and the `keys` that the cache

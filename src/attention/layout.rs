@@ -187,11 +187,7 @@ impl AttentionLowering<'_> {
         if let Some([batch, heads]) = self.op.mask {
             let len = batch * heads * self.op.queries * self.op.keys;
             let mask = Operand { name: "mask", dtype: DType::F32, len, access: Access::Read };
-            profile.check_bindings(
-                name,
-                &[mask],
-                "use fewer queries at a time, or one mask for all heads",
-            )?;
+            profile.check_bindings(name, &[mask], "use fewer queries at a time, or one mask for all heads")?;
         }
         Ok(())
     }
@@ -266,9 +262,7 @@ impl AttentionLowering<'_> {
     /// Fails if a tile needs more threads or workgroup memory than the device has.
     pub(super) fn check_room(&self, tile: &dyn fmt::Debug, threads: u32, bytes: u32) -> Result<()> {
         let limits = &self.profile.limits;
-        if threads <= limits.max_invocations.min(limits.max_workgroup_size[0])
-            && bytes <= limits.max_workgroup_bytes
-        {
+        if threads <= limits.max_invocations.min(limits.max_workgroup_size[0]) && bytes <= limits.max_workgroup_bytes {
             return Ok(());
         }
         Err(err!(
@@ -294,8 +288,7 @@ impl AttentionLowering<'_> {
         let tiles = self.op.queries.div_ceil(rows as usize);
         for chunk in self.chunks()? {
             let workgroups = (chunk.pairs * self.op.group() * tiles) as u64;
-            let params =
-                AttentionParams { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
+            let params = AttentionParams { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
             let bindings = self.bindings(program, &chunk, wanted);
             self.dispatch(program, kernel, &params, bindings, Grid::fold(workgroups));
         }
@@ -328,9 +321,7 @@ impl AttentionLowering<'_> {
             AttentionOperand::Mask => self.op.mask.is_some(),
             AttentionOperand::Scores => self.op.scores.is_some(),
             AttentionOperand::Logsumexp => self.op.logsumexp,
-            AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => {
-                true
-            }
+            AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => true,
         };
         wanted.iter().copied().filter(asked).collect()
     }
@@ -341,24 +332,13 @@ impl AttentionLowering<'_> {
     }
 
     /// Returns the bindings of `present(wanted)`.
-    pub(super) fn bindings(
-        &self,
-        program: &Program,
-        chunk: &HeadChunk,
-        wanted: &[AttentionOperand],
-    ) -> Vec<Binding> {
+    pub(super) fn bindings(&self, program: &Program, chunk: &HeadChunk, wanted: &[AttentionOperand]) -> Vec<Binding> {
         let of = |bound: AttentionOperand| self.binding(program, chunk, bound, bound.name());
         self.present(wanted).into_iter().map(of).collect()
     }
 
     /// Binds the operand `name` like `bound`.
-    pub(super) fn binding(
-        &self,
-        program: &Program,
-        chunk: &HeadChunk,
-        bound: AttentionOperand,
-        name: &str,
-    ) -> Binding {
+    pub(super) fn binding(&self, program: &Program, chunk: &HeadChunk, bound: AttentionOperand, name: &str) -> Binding {
         let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
         match bound {
             AttentionOperand::Q => chunk.q.of(Resource::Operand(at)),
@@ -386,8 +366,7 @@ impl AttentionLowering<'_> {
                 .flag("VALUES", has(AttentionOperand::V))
                 .slot("kv", self.kv_fragment());
             if self.kv.is_scaled() {
-                let bytes =
-                    if self.kv == KvType::Fp8 { "attention/bytes_fp8" } else { "attention/bytes_int8" };
+                let bytes = if self.kv == KvType::Fp8 { "attention/bytes_fp8" } else { "attention/bytes_int8" };
                 spec = spec.slot("bytes", Fragment::Library(bytes));
             }
             if let Some(paging) = op.paging {
@@ -410,8 +389,7 @@ impl AttentionLowering<'_> {
             spec = spec.slot("queries", Fragment::Library(self.floats("attention/q_f32", "attention/q_f16")));
         }
         if has(AttentionOperand::Output) {
-            spec =
-                spec.flag("HALVES", self.dtype == DType::F16).slot("element", element_fragment(self.dtype));
+            spec = spec.flag("HALVES", self.dtype == DType::F16).slot("element", element_fragment(self.dtype));
         }
         spec
     }

@@ -68,9 +68,8 @@ impl PagePool {
     /// Makes a pool of free pages.
     pub fn new(paging: Paging) -> Result<Self> {
         paging.check("page pool")?;
-        let pages = u32::try_from(paging.pages).map_err(|_| {
-            err!(TooLarge, "page pool: {} pages; tables number fewer than 2^32", paging.pages)
-        })?;
+        let pages = u32::try_from(paging.pages)
+            .map_err(|_| err!(TooLarge, "page pool: {} pages; tables number fewer than 2^32", paging.pages))?;
         Ok(Self {
             paging,
             free: (0..pages).collect(),

@@ -57,11 +57,7 @@ pub(super) fn check(of: &AttentionLowering<'_>) -> Result<()> {
     if fits(of) {
         return Ok(());
     }
-    Err(err!(
-        Unsupported,
-        "{}: the variant `split-kv` takes heads of at most {MAX_SIZE} elements; use `auto`",
-        of.name
-    ))
+    Err(err!(Unsupported, "{}: the variant `split-kv` takes heads of at most {MAX_SIZE} elements; use `auto`", of.name))
 }
 
 /// Tells whether a team holds a head.

@@ -9,10 +9,7 @@ use super::{naive, split};
 use crate::program::prelude::*;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "naive",
-        "three kernels: all scores in memory, their softmax, the product with the values",
-    ),
+    Variant::portable("naive", "three kernels: all scores in memory, their softmax, the product with the values"),
     Variant::portable(
         "flash",
         "one kernel with an online softmax: scores stay in registers, keys are read tile by tile",
@@ -86,7 +83,6 @@ pub(super) fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
 
 /// Tells whether a device may run an attention of f16 on cooperative matrices, which round its weights.
 pub(crate) fn may_run_on_matrices(op: &Attention) -> bool {
-    let takes =
-        op.kv == Some(KvType::F16) && op.paging.is_none() && op.scores.is_none() && coop::takes_heads(op);
+    let takes = op.kv == Some(KvType::F16) && op.paging.is_none() && op.scores.is_none() && coop::takes_heads(op);
     op.variant == "coop" || op.variant == "auto" && takes && op.queries > 4
 }

@@ -284,12 +284,8 @@ pub(super) fn sample_layers(op: &'static str, variant: &str, profile: &DevicePro
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let of = |layer, activation| Conv2d {
-        layer,
-        activation,
-        variant: variant.into(),
-        ..Conv2d::new([1; 4], 1, [1, 1])
-    };
+    let of =
+        |layer, activation| Conv2d { layer, activation, variant: variant.into(), ..Conv2d::new([1; 4], 1, [1, 1]) };
     let layers = sample_layers("conv", variant, profile);
     let Some((first, dtype)) = layers.first().cloned() else { return Ok(Vec::new()) };
     // Slices of channels, where the driver ends loops.
@@ -304,8 +300,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, dtype, profile));
     // k of 36 in slices, with and without bias.
-    let sliced =
-        matches!(variant, "implicit" | "coop").then(|| of(first.clone(), Activation::None).slices(3));
+    let sliced = matches!(variant, "implicit" | "coop").then(|| of(first.clone(), Activation::None).slices(3));
     let sliced = sliced.iter().flat_map(|op| [false, true].map(|biased| op.lower_as(biased, dtype, profile)));
     plain.chain(ended).chain(sliced).collect()
 }

@@ -4,8 +4,7 @@ use super::conv::{Conv2d, sample_layers};
 use super::coop::CoopLayer;
 use super::correlate::{COOP, unfit, wrong_variant};
 use super::layer::{
-    self, CHANNELS_LAST, Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE,
-    add_operands,
+    self, CHANNELS_LAST, Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands,
 };
 use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
@@ -141,15 +140,8 @@ impl Conv2dBackwardWeights {
             } else if CoopLayer::suits(&c, profile) {
                 ("coop", "f16 is multiplied on cooperative matrices".to_owned())
             } else if c.to * c.terms() < 64 {
-                (
-                    "direct",
-                    format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()),
-                )
-            } else if c.is_plain()
-                && winograd::fits(&c)
-                && c.from.min(c.to) >= 32
-                && c.images * c.pixels() >= 1 << 10
-            {
+                ("direct", format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()))
+            } else if c.is_plain() && winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
                 ("implicit", "each loaded window serves several filters".to_owned())
@@ -161,9 +153,9 @@ impl Conv2dBackwardWeights {
         let way = match variant.name {
             "direct" => GradientWay::Direct,
             "coop" => GradientWay::Coop,
-            "winograd" => winograd::check(&c)
-                .map(|()| GradientWay::Winograd)
-                .map_err(|wrong| unfit(&c, variant, &wrong))?,
+            "winograd" => {
+                winograd::check(&c).map(|()| GradientWay::Winograd).map_err(|wrong| unfit(&c, variant, &wrong))?
+            }
             _ => GradientWay::Implicit,
         };
         let mut program = Program::new(c.op, decision);
@@ -273,8 +265,7 @@ impl GradientSlabs<'_> {
         for Range { start, end } in program.chunks(count as u64, profile.loop_steps(1, 1 << 31))? {
             let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
             let first = first && start == 0;
-            let params =
-                SumParams { len: (output.size / 4) as u32, slabs: (end - start) as u32, first: first.into() };
+            let params = SumParams { len: (output.size / 4) as u32, slabs: (end - start) as u32, first: first.into() };
             program.dispatch(kernel, &params, vec![Binding { offset, size, ..slabs }, output], grid);
         }
         Ok(())
@@ -422,8 +413,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         ));
     }
     let dy = asked.of("dy", &layer::in_memory(asked, output), dtype)?;
-    let op =
-        Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
+    let op = Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
     asked.set("shape", &extents);
     let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(extents.to_vec())];
     if op.bias {
@@ -437,8 +427,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     layers
         .filter(|(layer, _)| layer.stride == [1, 1] || variant != "winograd")
         .map(|(layer, dtype)| {
-            Conv2dBackwardWeights { layer, bias: true, variant: variant.into() }
-                .lower_as(true, dtype, profile)
+            Conv2dBackwardWeights { layer, bias: true, variant: variant.into() }.lower_as(true, dtype, profile)
         })
         .collect()
 }

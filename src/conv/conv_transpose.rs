@@ -66,13 +66,7 @@ impl ConvTranspose2d {
     /// S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let given = Layer::new("conv-transpose", shape, filters, kernel);
-        Self {
-            given,
-            output_padding: [0; 2],
-            activation: Activation::None,
-            bias: false,
-            variant: "auto".into(),
-        }
+        Self { given, output_padding: [0; 2], activation: Activation::None, bias: false, variant: "auto".into() }
     }
 
     layer_builders!(given);
@@ -122,8 +116,7 @@ impl ConvTranspose2d {
         let extent = |axis: usize, size: usize| {
             let along = given.axis(axis);
             // Checks kernel, stride and dilation, and that no extent is too large.
-            super::WindowAxis { size: size.max(along.span()), pads: along.pads, ..along }
-                .windows(given.op)?;
+            super::WindowAxis { size: size.max(along.span()), pads: along.pads, ..along }.windows(given.op)?;
             let (more, [before, after]) = (self.output_padding[axis], along.pads);
             if more > 0 && more >= along.step.max(along.gap) {
                 return Err(err!(
@@ -258,18 +251,15 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-transpose", variant, profile).into_iter();
-    let fits = |(layer, _): &(Layer, DType)| {
-        layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd")
-    };
+    let fits =
+        |(layer, _): &(Layer, DType)| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
     let of = |given: Layer, activation| {
         let output_padding = given.stride.map(|stride| stride - 1);
         ConvTranspose2d { given, output_padding, activation, bias: false, variant: variant.into() }
     };
     let layers: Vec<_> = layers.filter(fits).collect();
     let ended: Vec<_> = layers.first().cloned().into_iter().collect();
-    let ended =
-        ended.into_iter().map(|(given, dtype)| of(given, Activation::Relu).lower_as(true, dtype, profile));
-    let plain =
-        layers.into_iter().map(|(given, dtype)| of(given, Activation::None).lower_as(false, dtype, profile));
+    let ended = ended.into_iter().map(|(given, dtype)| of(given, Activation::Relu).lower_as(true, dtype, profile));
+    let plain = layers.into_iter().map(|(given, dtype)| of(given, Activation::None).lower_as(false, dtype, profile));
     plain.chain(ended).collect()
 }

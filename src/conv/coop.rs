@@ -147,8 +147,7 @@ impl CoopLayer {
             slice_k: k,
             seconds: 0.0,
         };
-        let factors =
-            2.0 * (c.groups * (m + n)) as f64 * k as f64 / (c.kernel[0] * c.kernel[1]).max(1) as f64;
+        let factors = 2.0 * (c.groups * (m + n)) as f64 * k as f64 / (c.kernel[0] * c.kernel[1]).max(1) as f64;
         let best = |row: &Division| {
             let one = of(row);
             // Every driver must run the loop to its end.
@@ -158,16 +157,7 @@ impl CoopLayer {
                 let slice_k = k.div_ceil(slices).max(1).next_multiple_of(row.tile.k as usize);
                 let sliced = Self { slice_k, ..one };
                 let result_bytes = if gradients { 4.0 } else { 2.0 };
-                let work = Work {
-                    batch: c.groups,
-                    m,
-                    n,
-                    k,
-                    factor_bytes: 2.0,
-                    result_bytes,
-                    factors,
-                    matrices: true,
-                };
+                let work = Work { batch: c.groups, m, n, k, factor_bytes: 2.0, result_bytes, factors, matrices: true };
                 Self { seconds: predict::seconds(&rates, &work, row, sliced.slices()), ..sliced }
             };
             if let Some(slices) = slices {
@@ -175,19 +165,13 @@ impl CoopLayer {
             }
             let slab = 4 * (c.groups * m) as u64 * n as u64;
             let most = (k / MIN_SLICE.max(2 * row.tile.k as usize)).min((SLABS / slab.max(1)) as usize);
-            let filling =
-                (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / one.tiles().max(1));
+            let filling = (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / one.tiles().max(1));
             let filling = filling.filter(|slices| (2..=most.min(MAX_SLICES)).contains(slices));
             let by_time = |a: &Self, b: &Self| a.seconds.total_cmp(&b.seconds);
-            filling
-                .map(|slices| timed(slices.max(least)))
-                .chain([timed(least)])
-                .min_by(by_time)
-                .unwrap_or(one)
+            filling.map(|slices| timed(slices.max(least))).chain([timed(least)]).min_by(by_time).unwrap_or(one)
         };
         let choices = &profile.choices;
-        let usable =
-            |row: &&Division| of(row).fits(profile) && !choices.denies_row(c.op, COOP.name, || row.name());
+        let usable = |row: &&Division| of(row).fits(profile) && !choices.denies_row(c.op, COOP.name, || row.name());
         let forced = choices.row(c.op, COOP.name);
         let forced = forced.and_then(|name| ROWS.iter().filter(usable).find(|row| row.name() == name));
         let all = ROWS.iter().filter(usable).map(best).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -272,8 +256,7 @@ impl CoopLayer {
                 let product = of(phase, chunk);
                 let strided = phase.c.up != c.up;
                 // Elements that are stored together are filters of one group, or lie in one image.
-                let vec =
-                    if c.last { c.to.is_multiple_of(4) } else { !strided && c.pixels().is_multiple_of(4) };
+                let vec = if c.last { c.to.is_multiple_of(4) } else { !strided && c.pixels().is_multiple_of(4) };
                 let vec = vec && c_at.is_multiple_of(4);
                 let params = product.of_phase(c, phase, &x);
                 let params = CoopLayerParams { c_at: c_at + params.c_at, ..params };
@@ -447,8 +430,10 @@ impl CoopLayer {
         }
         let kernel = program.kernel(self.kernel(c, end, vec));
         let flop = 2 * self.tile.elements() * self.slice_k as u64;
-        dispatch_chunks(program, kernel, bindings, all, flop, profile, |Range { start, end }| {
-            CoopLayerParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
+        dispatch_chunks(program, kernel, bindings, all, flop, profile, |Range { start, end }| CoopLayerParams {
+            first_tile: start as u32,
+            tiles: (end - start) as u32,
+            ..params
         })
     }
 

@@ -131,10 +131,9 @@ impl CorrelationWay {
         let way = match variant.name {
             _ if wrong.is_some() => Err(wrong.unwrap_or_default()),
             "coop" => Ok(Self::Coop),
-            "direct" if c.terms() > DIRECT => Err(format!(
-                "takes windows of at most {DIRECT} cells with their channels, these have {}",
-                c.terms()
-            )),
+            "direct" if c.terms() > DIRECT => {
+                Err(format!("takes windows of at most {DIRECT} cells with their channels, these have {}", c.terms()))
+            }
             "direct" => Ok(Self::Direct),
             "im2col" => Ok(Self::Im2col),
             "tiled" => Tiled::check(c).map(|()| Self::Tiled(Tiled::new(c, profile))),
@@ -156,12 +155,8 @@ pub(super) fn wrong_variant(c: &Correlation, variant: &str) -> Option<String> {
         }
         _ if variant == "depthwise" && c.last => Some("takes the order N, C, H, W".to_owned()),
         _ if matrices && !half => Some("takes f16".to_owned()),
-        (Precision::Exact, "coop") => {
-            Some("does not run by fused multiply-adds (Precision::Exact)".to_owned())
-        }
-        (Precision::Tensor, _) if !matrices => {
-            Some("does not run on tensor cores (Precision::Tensor)".to_owned())
-        }
+        (Precision::Exact, "coop") => Some("does not run by fused multiply-adds (Precision::Exact)".to_owned()),
+        (Precision::Tensor, _) if !matrices => Some("does not run on tensor cores (Precision::Tensor)".to_owned()),
         _ => None,
     }
 }
@@ -191,8 +186,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
 fn serial_policy(c: &Correlation) -> (&'static str, String) {
     if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
-    } else if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10
-    {
+    } else if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10 {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
     } else if c.terms() < 16 {
         ("direct", format!("{} products an output are too few for tiles", c.terms()))
@@ -282,8 +276,7 @@ impl ConvJob<'_> {
 
     fn implicit(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product =
-            |chunk: &ImageChunk| LayerProduct::windows(&self.c, chunk.images, self.slices, self.profile);
+        let product = |chunk: &ImageChunk| LayerProduct::windows(&self.c, chunk.images, self.slices, self.profile);
         let outputs = |chunk: &ImageChunk| (chunk.images * self.c.image()[1]) as u64;
         let products: Vec<_> = chunks.iter().map(product).collect();
         program.decision.because(format_args!("{}", products[0].text()));

@@ -28,8 +28,7 @@ const TERMS: usize = 800;
 impl Depthwise {
     /// Says if each group has one input channel and no gradient of strides is requested.
     pub(super) fn fits(c: &Correlation) -> bool {
-        let reach =
-            |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
+        let reach = |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
         let pads = c.pad.iter().all(|pad| pad.unsigned_abs() <= 1 << 20);
         c.from == 1 && c.terms() <= MAX_CELLS && c.up == [1, 1] && reach(0) && reach(1) && pads
     }
@@ -56,8 +55,7 @@ impl Depthwise {
         let stores = self.stores && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [p, q] = c.out;
         let per_plane = p.div_ceil(self.rows) * q.div_ceil(WIDE);
-        let kernel =
-            program.kernel(Self { loads, stores, ..*self }.kernel(job.weigh(job.end(3, "OUTPUT_BINDING"))));
+        let kernel = program.kernel(Self { loads, stores, ..*self }.kernel(job.weigh(job.end(3, "OUTPUT_BINDING"))));
         program.decision.because(format_args!("{} x {WIDE} outputs for each thread", self.rows));
         for chunk in chunks {
             let count = chunk.images * c.groups * c.to * per_plane;

@@ -168,9 +168,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         if variant == "separable" {
             // By tiles, and one dispatch for each axis.
             for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
-                let desc = Filter2d::new([100, w], [side; 2], &vec![1.0; side * side])
-                    .boundary(boundary)
-                    .variant(variant);
+                let desc =
+                    Filter2d::new([100, w], [side; 2], &vec![1.0; side * side]).boundary(boundary).variant(variant);
                 programs.push(Op::<f32>::lower(&desc, profile)?);
                 programs.push(Op::<u8>::lower(&desc, profile)?);
                 programs.push(Op::<f16>::lower(&desc, profile)?);

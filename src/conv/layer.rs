@@ -34,13 +34,8 @@ impl WindowAxis {
                  least 1"
             ));
         }
-        if [size, cells, step, gap, before, after].into_iter().any(|e| e > MAX_EXTENT)
-            || self.span() > MAX_EXTENT
-        {
-            return Err(err!(
-                TooLarge,
-                "{op}: an extent along {name} is above {MAX_EXTENT}; take parts of the image"
-            ));
+        if [size, cells, step, gap, before, after].into_iter().any(|e| e > MAX_EXTENT) || self.span() > MAX_EXTENT {
+            return Err(err!(TooLarge, "{op}: an extent along {name} is above {MAX_EXTENT}; take parts of the image"));
         }
         let (span, room) = (self.span(), size + before + after);
         if span > room {
@@ -193,12 +188,7 @@ const SIDES: &str = "TOP,LEFT,BOTTOM,RIGHT";
 
 impl Layer {
     /// Reads the layer of this shape with its options.
-    pub(super) fn asked(
-        asked: &Asked<'_>,
-        shape: [usize; 4],
-        filters: usize,
-        kernel: [usize; 2],
-    ) -> Result<Self> {
+    pub(super) fn asked(asked: &Asked<'_>, shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Result<Self> {
         let settings = asked.settings();
         Ok(Self {
             stride: settings.pair("stride")?,
@@ -309,11 +299,7 @@ impl Correlation {
         let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
         if let Some(missing) = requires.missing(profile) {
             let lacks = profile.lacks();
-            return Err(err!(
-                Unsupported,
-                "{}: elements of f16 need {missing}, {lacks}; convert them to f32",
-                self.op
-            ));
+            return Err(err!(Unsupported, "{}: elements of f16 need {missing}, {lacks}; convert them to f32", self.op));
         }
         match self.precision {
             Precision::Strict | Precision::Exact => {}
@@ -376,12 +362,7 @@ impl Correlation {
     }
 
     /// Cuts the batch into as few chunks as bindings allow.
-    pub(crate) fn chunks(
-        &self,
-        x: Resource,
-        y: Resource,
-        profile: &DeviceProfile,
-    ) -> Result<Vec<ImageChunk>> {
+    pub(crate) fn chunks(&self, x: Resource, y: Resource, profile: &DeviceProfile) -> Result<Vec<ImageChunk>> {
         let bytes = self.image().map(|elements| self.size_of() * elements as u64);
         image_chunks(self.op, self.images, (bytes, self.size_of(), 0), [x, y], profile)
     }

@@ -252,11 +252,7 @@ impl FilterLines {
         let own = [registers.planes, registers.rows, 4];
         let tile = [0, 1, 2].map(|i| lanes[i] * own[i]);
         let axes = self.axes(own);
-        Self::note(
-            program,
-            &format!("{} x {} x 4 outputs for each thread, sums in registers", own[0], own[1]),
-            &axes,
-        );
+        Self::note(program, &format!("{} x {} x 4 outputs for each thread, sums in registers", own[0], own[1]), &axes);
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / own.iter().product::<usize>() as f64);
         let fragment = if d > 1 { "conv/filter3d_tile" } else { "conv/filter2d_tile" };
@@ -280,11 +276,7 @@ impl FilterLines {
     fn by_tiles(&self, own: usize, all: usize, program: &mut Program) {
         let dtype = program.operands[0].dtype;
         let axes = self.axes([1, own, 4 * TILE_WIDTH]);
-        Self::note(
-            program,
-            &format!("tile of {own} x {} outputs and the rows around it", 4 * TILE_WIDTH),
-            &axes,
-        );
+        Self::note(program, &format!("tile of {own} x {} outputs and the rows around it", 4 * TILE_WIDTH), &axes);
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / (own * 4 * TILE_WIDTH) as f64);
         let spec = source(target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
@@ -293,12 +285,8 @@ impl FilterLines {
         let kernel = Kernel::of_file("conv/lines_tiled", spec);
         let [d, h, _] = self.extents;
         let (tiles_x, tiles_y) = (self.groups().div_ceil(TILE_WIDTH), h.div_ceil(own));
-        let params = LinesParams {
-            tiles_x: tiles_x as u32,
-            tiles_y: tiles_y as u32,
-            extent: own as u32,
-            ..self.params()
-        };
+        let params =
+            LinesParams { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, extent: own as u32, ..self.params() };
         let weights = [&self.lines[2][..], &self.lines[1]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
@@ -336,15 +324,7 @@ impl FilterLines {
         let blocks = self.groups() * h.div_ceil(4) * d;
         if !deep {
             let kernel = across(false, dtype, &self.finish);
-            launch(
-                program,
-                kernel,
-                self.params(),
-                blocks,
-                WORKGROUP_SIZE,
-                &self.lines[1],
-                vec![sums, output],
-            );
+            launch(program, kernel, self.params(), blocks, WORKGROUP_SIZE, &self.lines[1], vec![sums, output]);
             return;
         }
         let between = program.scratch(self.scratch());
@@ -427,8 +407,7 @@ pub(crate) const TOLERANCE: f64 = 8.0 * f32::EPSILON as f64;
 /// Finds lines whose product is the filter within [`TOLERANCE`], exact ones if they exist; otherwise returns the
 /// weight that is off, and how far.
 pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 3], (usize, f64)> {
-    let largest =
-        (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
+    let largest = (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
     let top = weights.get(largest).copied().unwrap_or(0.0);
     let [_, fy, fx] = filter;
     let (z, y, x) = (largest / (fy * fx), largest / fx % fy, largest % fx);

@@ -80,8 +80,7 @@ impl Phase {
         let [stride_h, stride_w] = self.cell_step.map(|step| step as u32);
         let [pad_h, pad_w] = self.cell.map(|cell| cell as u32);
         let of_layer = job.c.params(&none, count);
-        let params =
-            ConvParams { columns: columns as u32, p, q, stride_h, stride_w, pad_h, pad_w, ..of_layer };
+        let params = ConvParams { columns: columns as u32, p, q, stride_h, stride_w, pad_h, pad_w, ..of_layer };
         let grid = Grid::fold((count as u64).div_ceil(256));
         program.dispatch(kernel, &params, vec![job.weights, packed], grid);
         packed

@@ -79,8 +79,7 @@ fn direct(c: &Correlation, profile: &DeviceProfile) -> f64 {
 
 fn im2col(c: &Correlation, columns: usize, profile: &DeviceProfile) -> f64 {
     let passes = (c.images * c.pixels()).div_ceil(columns) as f64;
-    let bytes =
-        4.0 * (c.groups * c.terms() * columns) as f64 + 4.0 * (c.images * c.image()[0]) as f64 / passes;
+    let bytes = 4.0 * (c.groups * c.terms() * columns) as f64 + 4.0 * (c.images * c.image()[0]) as f64 / passes;
     let unroll = UNROLL + UNROLL_RATE * Rates::of(profile).copy(bytes);
     passes * (unroll + LayerProduct::columns(c, columns, profile).seconds)
 }
@@ -89,8 +88,7 @@ fn by_transforms(c: &Correlation, profile: &DeviceProfile) -> f64 {
     let rates = Rates::of(profile);
     let tiles = (c.images * winograd::tiles(c)).div_ceil(4).saturating_mul(4);
     let [x, output] = c.image().map(|elements| 4.0 * (c.images * elements) as f64);
-    let transformed =
-        |channels: usize| 4.0 * winograd::PLACES as f64 * (c.groups * channels) as f64 * tiles as f64;
+    let transformed = |channels: usize| 4.0 * winograd::PLACES as f64 * (c.groups * channels) as f64 * tiles as f64;
     let weights = 4.0 * (c.groups * c.to * c.terms()) as f64;
     let passes = [5.0 * weights, x + transformed(c.from), output + transformed(c.to)];
     let transforms: f64 = passes.into_iter().map(|bytes| rates.copy(bytes)).sum();

@@ -34,11 +34,8 @@ const CARD: &[Division] = &[
     Division::new([32, 64, 8], [4, 4]).pace(50, [375, 3900]),
     Division::new([16, 64, 8], [4, 4]).pace(44, [370, 4100]),
 ];
-const GPU: &[Division] = &[
-    Division::new([64, 64, 8], [8, 4]),
-    Division::new([32, 64, 8], [4, 4]),
-    Division::new([16, 64, 8], [4, 4]),
-];
+const GPU: &[Division] =
+    &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 64, 8], [4, 4]), Division::new([16, 64, 8], [4, 4])];
 /// Small, to compile quickly.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
@@ -128,11 +125,7 @@ impl LayerProduct {
         let rows = rows(profile);
         let of = |division: &Division| {
             let whole = Self::divided(kind, sizes, (vec, bytes), *division, profile);
-            if kind == ProductKind::Weights {
-                whole
-            } else {
-                whole.fastest(*division, factors, slices, profile)
-            }
+            if kind == ProductKind::Weights { whole } else { whole.fastest(*division, factors, slices, profile) }
         };
         let fits = |p: &Self| p.form.fits(profile) && p.form.walks();
         let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
@@ -157,12 +150,8 @@ impl LayerProduct {
         profile: &DeviceProfile,
     ) -> Self {
         let walked = match kind {
-            ProductKind::Windows => {
-                WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
-            }
-            ProductKind::Columns => {
-                WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
-            }
+            ProductKind::Windows => WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true },
+            ProductKind::Columns => WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false },
             ProductKind::Weights => {
                 WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
             }
@@ -192,13 +181,7 @@ impl LayerProduct {
     }
 
     /// The layer with the number of slices that was asked for, or the one that is predicted to be the fastest.
-    fn fastest(
-        self,
-        mut division: Division,
-        factors: f64,
-        slices: Option<u32>,
-        profile: &DeviceProfile,
-    ) -> Self {
+    fn fastest(self, mut division: Division, factors: f64, slices: Option<u32>, profile: &DeviceProfile) -> Self {
         if self.kind == ProductKind::Columns {
             // Columns are loaded without walking over windows.
             division.pace.alone = division.pace.alone * 21 / 25;
@@ -206,16 +189,7 @@ impl LayerProduct {
         let Self { m, n, k, groups, .. } = self;
         let rates = Rates::of(profile);
         let bytes = self.bytes as f64;
-        let work = Work {
-            batch: groups,
-            m,
-            n,
-            k,
-            factor_bytes: bytes,
-            result_bytes: bytes,
-            factors,
-            matrices: false,
-        };
+        let work = Work { batch: groups, m, n, k, factor_bytes: bytes, result_bytes: bytes, factors, matrices: false };
         let timed = |slices: usize| {
             let sliced = self.sliced(slices);
             Self { seconds: predict::seconds(&rates, &work, &division, sliced.slices()), ..sliced }
@@ -225,8 +199,7 @@ impl LayerProduct {
         }
         let slab = ((groups * m * n) as u64).saturating_mul(4).max(1);
         let most = (k / MIN_LAYER_SLICE).min((LAYER_SLABS / slab) as usize);
-        let filling =
-            (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / self.tiles().max(1));
+        let filling = (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / self.tiles().max(1));
         let split = self.kind == ProductKind::Windows && !profile.quirks.serial_workgroups;
         let filling = filling.filter(|slices| split && (2..=most).contains(slices));
         let by_time = |a: &Self, b: &Self| a.seconds.total_cmp(&b.seconds);
@@ -246,12 +219,7 @@ impl LayerProduct {
 
     /// Weights, m rows for each of `c`'s groups, times windows of a chunk of the batch, with the sums in `slices` or as
     /// many as suit.
-    pub(super) fn windows(
-        c: &Correlation,
-        images: usize,
-        slices: Option<u32>,
-        profile: &DeviceProfile,
-    ) -> Self {
+    pub(super) fn windows(c: &Correlation, images: usize, slices: Option<u32>, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
         let elements = (images * c.image()[0]) as f64 + (c.groups * c.to * c.terms()) as f64;
         let given = (c.terms().is_multiple_of(4), c.size_of() as f64 * elements, slices);
@@ -308,8 +276,7 @@ impl LayerProduct {
         // Outputs, and cells of a window: across, down, the distance of planes, and steps down and across.
         let outputs = [q, p, image, c.stride[0], c.stride[1]];
         let cells = [s, r, if c.last { 1 } else { h * w }, c.dilation[0], c.dilation[1]];
-        let (of_n, of_k) =
-            if self.kind == ProductKind::Weights { (cells, outputs) } else { (outputs, cells) };
+        let (of_n, of_k) = if self.kind == ProductKind::Weights { (cells, outputs) } else { (outputs, cells) };
         let [n_across, n_down, n_plane, n_step_h, n_step_w] = of_n.map(|x| x as u32);
         let [k_across, k_down, k_plane, k_step_h, k_step_w] = of_k.map(|x| x as u32);
         let (step_across, step_down) = (k % k_across * k_step_w, k / k_across % k_down * k_step_h);
@@ -384,10 +351,8 @@ impl LayerProduct {
             }
         }
         if self.kind != ProductKind::Columns {
-            spec = spec
-                .flag("SPREAD", c.up != [1, 1])
-                .constant("UP_H", c.up[0] as u32)
-                .constant("UP_W", c.up[1] as u32);
+            spec =
+                spec.flag("SPREAD", c.up != [1, 1]).constant("UP_H", c.up[0] as u32).constant("UP_W", c.up[1] as u32);
         }
         self.form.kernel(spec)
     }
@@ -459,8 +424,10 @@ impl LayerProduct {
         let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        dispatch_chunks(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
-            ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
+        dispatch_chunks(program, kernel, &bindings, all, flop, profile, |Range { start, end }| ConvProductParams {
+            first_tile: start as u32,
+            tiles: (end - start) as u32,
+            ..params
         })
     }
 }

@@ -37,19 +37,14 @@ impl Registers {
 
     /// The kernel. `spec` has the tile of a workgroup, the boundary, `VECTORS` and, except for lines, the filter.
     pub(super) fn kernel(&self, spec: Spec) -> Kernel {
-        let spec = spec
-            .flag("PACKED", self.packed)
-            .constant("ROWS", self.rows as u32)
-            .constant("PLANES", self.planes as u32);
+        let spec =
+            spec.flag("PACKED", self.packed).constant("ROWS", self.rows as u32).constant("PLANES", self.planes as u32);
         let Some(step) = self.lines else {
             return Kernel::of_file("conv/stencil_register", spec);
         };
         let [z, y, x] = self.filter.map(|line| line as u32);
-        let spec = spec
-            .constant("LINE_X", x)
-            .constant("LINE_Y", y)
-            .constant("LINE_Z", z)
-            .constant("APART", step as u32);
+        let spec =
+            spec.constant("LINE_X", x).constant("LINE_Y", y).constant("LINE_Z", z).constant("APART", step as u32);
         Kernel::of_file("conv/lines_register", spec)
     }
 }

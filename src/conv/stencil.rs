@@ -124,10 +124,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     ),
     Variant::portable("strategy3", "the tile in workgroup memory, its halo left to the caches"),
     Variant::portable("register", "several outputs for each thread, sums in registers, vec4 loads"),
-    Variant::portable(
-        "separable",
-        "a filter that is a product of lines, as sums along one axis after the other",
-    ),
+    Variant::portable("separable", "a filter that is a product of lines, as sums along one axis after the other"),
 ];
 /// The variants for one axis, which has nothing to separate.
 pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len() - 1).0;
@@ -221,10 +218,7 @@ impl Stencil {
         let image = self.axes == 2;
         if !(matches!(dtype, DType::F32 | DType::F16) || dtype == DType::U8 && image) {
             let types = if image { "f32, f16 and u8" } else { "f32 and f16" };
-            return Err(err!(
-                Unsupported,
-                "{name}: elements are {dtype}, but it takes {types}; convert the input"
-            ));
+            return Err(err!(Unsupported, "{name}: elements are {dtype}, but it takes {types}; convert the input"));
         }
         self.check_filter(&name, dtype)?;
         let len = elements(&name, "input", &self.extents)?;
@@ -242,8 +236,7 @@ impl Stencil {
             self.check_extents(&name, dtype, profile)?;
         }
         let variants = if self.axes == 1 { VARIANTS_OF_LINES } else { VARIANTS };
-        let (variant, decision) =
-            choose(self.op, &self.variant, variants, profile, || self.policy(dtype, profile))?;
+        let (variant, decision) = choose(self.op, &self.variant, variants, profile, || self.policy(dtype, profile))?;
         let way = StencilWay::of(variant.name);
         let mut program = Program::new(self.op, decision);
         let work = 2.0 * self.taps() as f64 * len as f64;
@@ -285,8 +278,7 @@ impl Stencil {
             ));
         }
         if let Some([rows, planes]) = self.outputs
-            && (![rows, planes].iter().all(|n| n.is_power_of_two() && *n <= 16)
-                || self.axes < 3 && planes > 1)
+            && (![rows, planes].iter().all(|n| n.is_power_of_two() && *n <= 16) || self.axes < 3 && planes > 1)
         {
             return Err(err!(
                 InvalidArgument,

@@ -159,12 +159,7 @@ impl Tiled {
         4 * (self.cells() + self.weights()) as u64
     }
 
-    pub(super) fn lower(
-        &self,
-        job: &ConvJob<'_>,
-        program: &mut Program,
-        chunks: &[ImageChunk],
-    ) -> Result<()> {
+    pub(super) fn lower(&self, job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let c = &job.c;
         let stores = self.stores && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
@@ -179,20 +174,14 @@ impl Tiled {
             let all = (chunk.images * tiles) as u64;
             let bindings = [vec![chunk.x, job.weights], job.ends(chunk.y)].concat();
             for slice in slices.clone() {
-                dispatch_chunks(
-                    program,
-                    kernel,
-                    &bindings,
-                    all,
-                    flop,
-                    job.profile,
-                    |Range { start, end }| ConvParams {
+                dispatch_chunks(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
+                    ConvParams {
                         first: start as u32,
                         first_channel: slice.first as u32,
                         end_channel: (slice.first + slice.count) as u32,
                         ..c.params(chunk, end as usize)
-                    },
-                )?;
+                    }
+                })?;
             }
         }
         Ok(())

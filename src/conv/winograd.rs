@@ -93,9 +93,7 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
     let weights = program.scratch(weights_bytes);
     let cells = program.scratch(bytes(most, from));
     let sums = program.scratch(bytes(most, to));
-    program
-        .decision
-        .because(format_args!("{images} images at a time, {} bytes of scratch", program.scratch_bytes()));
+    program.decision.because(format_args!("{images} images at a time, {} bytes of scratch", program.scratch_bytes()));
 
     let kernel = program.kernel(Kernel::of_file(
         "conv/conv_winograd_weights",
@@ -127,10 +125,8 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
             program.dispatch(kernel, &params, vec![chunk.x, cells], grid);
 
             let product = GemmBatched::new(PLACES * c.groups, c.to, columns, c.from);
-            program.append(
-                once(&mut products, columns, &product, profile)?,
-                &[weights, cells, sums].map(|b| b.resource),
-            );
+            program
+                .append(once(&mut products, columns, &product, profile)?, &[weights, cells, sums].map(|b| b.resource));
 
             let kernel = program.kernel(output.clone());
             params.count = (columns * to) as u32;
@@ -166,8 +162,7 @@ pub(super) fn weights(
     };
     let sums_bytes = |slices: usize| 4 * (slices * PLACES * windows) as u64;
     let room = |slices: usize, images: usize| {
-        let [cells, gradients, sums] =
-            [bytes(slices, images, from), bytes(slices, images, to), sums_bytes(slices)];
+        let [cells, gradients, sums] = [bytes(slices, images, from), bytes(slices, images, to), sums_bytes(slices)];
         cells.max(gradients).max(sums) <= limit && (cells + gradients + sums <= SCRATCH || images == 1)
     };
     if !room(1, 1) {
@@ -213,8 +208,7 @@ pub(super) fn weights(
             program.dispatch(gradients_kernel, &params, vec![chunk.y, gradients], grid(params.count));
 
             let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b();
-            let product =
-                if profile.quirks.serial_workgroups { product } else { product.variant("register") };
+            let product = if profile.quirks.serial_workgroups { product } else { product.variant("register") };
             let product = once(&mut products, slices, &product, profile)?;
             program.append(product, &[gradients.resource, cells.resource, sums.resource]);
 

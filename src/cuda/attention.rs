@@ -5,8 +5,7 @@ use super::attention_split::{self, SPLIT_KV, SplitDivision};
 use super::tile::{bandwidth, relative_rate};
 use super::variant::choose;
 use super::{
-    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle,
-    TensorMap,
+    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
 use crate::attention::{Attention, KvType, Paging};
 use crate::program::prelude::*;
@@ -49,10 +48,7 @@ impl Attention {
                 "a key and value type other than int8 and that of q",
             ),
             (self.value_size != self.head_size, "a size of values other than that of keys"),
-            (
-                !self.head_size.is_multiple_of(8) || self.head_size > 256,
-                "a head size other than 8, 16, ... 256",
-            ),
+            (!self.head_size.is_multiple_of(8) || self.head_size > 256, "a head size other than 8, 16, ... 256"),
             (self.softcap.is_some(), "a softcap"),
             (self.scores.is_some(), "scores as a result"),
             (self.logsumexp, "logarithms of sums as a result"),
@@ -73,8 +69,7 @@ impl Attention {
         let mut operands = self.operands(&name, dtype, cached.unwrap_or(KvType::F16))?;
         let stored = |name| ["k", "v"].contains(&name);
         operands.iter_mut().filter(|o| stored(o.name) && cached.is_none()).for_each(|o| o.dtype = dtype);
-        let (variant, decision) =
-            choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let (variant, decision) = choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let mut program = CudaProgram::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
@@ -112,9 +107,7 @@ impl Attention {
         let grid = [self.queries.div_ceil(queries as usize), self.batch * self.heads, 1].map(|x| x as u32);
         let mut args = launch.args;
         args.push(Arg::Operand(3));
-        args.extend(
-            [self.heads, self.kv_heads, self.queries, self.keys, self.head_size].map(|x| Arg::U32(x as u32)),
-        );
+        args.extend([self.heads, self.kv_heads, self.queries, self.keys, self.head_size].map(|x| Arg::U32(x as u32)));
         // A window of keys + queries has no effect; 0 is no window.
         args.push(Arg::U32(self.window.map_or(0, |w| w.min(self.keys + self.queries)) as u32));
         // Not 0, because 0 * -infinity is NaN.
@@ -150,8 +143,7 @@ impl Attention {
     /// Predicts the seconds of `wgmma` or `mma`: waves of blocks that walk over all keys, or the memory.
     fn flash_seconds(&self, profile: &CudaProfile) -> f64 {
         let hopper = profile.runs(Arch::Sm90a) && self.head_size <= WIDEST;
-        let (rate, queries, resident) =
-            if hopper { (FLASH_RATES[0], 128, 1) } else { (FLASH_RATES[1], 64, 2) };
+        let (rate, queries, resident) = if hopper { (FLASH_RATES[0], 128, 1) } else { (FLASH_RATES[1], 64, 2) };
         let processors = profile.multiprocessors as usize;
         let blocks = (self.queries.div_ceil(queries) * self.batch * self.heads) as f64;
         let head = self.head_size.next_multiple_of(64);

@@ -92,8 +92,7 @@ impl SplitDivision {
 /// Returns why the variant does not take the op, if so.
 pub(super) fn refused(op: &Attention) -> Option<&'static str> {
     let bytes = op.kv == Some(KvType::Int8);
-    (bytes && !op.head_size.is_multiple_of(16))
-        .then_some("an int8 cache with a head size that is not a multiple of 16")
+    (bytes && !op.head_size.is_multiple_of(16)).then_some("an int8 cache with a head size that is not a multiple of 16")
 }
 
 /// Adds the launches.
@@ -121,8 +120,7 @@ pub(super) fn lower(
     let halves = |kernel: CudaKernel| {
         if dtype == DType::Bf16 { kernel.define("FACTOR_BF16", 1) } else { kernel }
     };
-    let place =
-        |name: &str| program.operands.iter().position(|o| o.name == name).map_or(Arg::Null, Arg::Operand);
+    let place = |name: &str| program.operands.iter().position(|o| o.name == name).map_or(Arg::Null, Arg::Operand);
     let [scales, table, lengths, output] = ["scales", "table", "lengths", "output"].map(place);
     let rows = op.batch * op.heads * op.queries;
     let [partials, statistics] = if parts > 1 {

@@ -139,9 +139,9 @@ macro_rules! lengths {
 
 fn bytes_of<T: Element>(n: usize) -> Result<u64> {
     let bytes = n.checked_mul(T::DTYPE.size()).filter(|b| isize::try_from(*b).is_ok());
-    bytes.map(|b| b as u64).ok_or_else(|| {
-        err!(TooLarge, "alloc: {n} elements of {} exceed the address space; split the data", T::DTYPE)
-    })
+    bytes
+        .map(|b| b as u64)
+        .ok_or_else(|| err!(TooLarge, "alloc: {n} elements of {} exceed the address space; split the data", T::DTYPE))
 }
 
 impl CudaGpu {
@@ -267,9 +267,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
             return Ok(());
         }
         // SAFETY: both sides have that many bytes.
-        gpu.call("write", || unsafe {
-            sys::cuMemcpyHtoD_v2(to.address, data.as_ptr().cast(), to.bytes() as usize)
-        })?;
+        gpu.call("write", || unsafe { sys::cuMemcpyHtoD_v2(to.address, data.as_ptr().cast(), to.bytes() as usize) })?;
         // The driver may return once the data is staged, on a stream that ours do not wait for.
         // SAFETY: the null stream always exists.
         gpu.call("write", || unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) })?;
@@ -431,11 +429,7 @@ impl CudaStream {
         let place = device.untyped();
         for (what, gpu) in [("the host's memory", &host.buffer.gpu), ("the device's memory", place.gpu)] {
             if gpu != self.gpu() {
-                return Err(err!(
-                    Buffer,
-                    "{doing}: {what} belongs to {gpu:?}, the stream to {:?}",
-                    self.gpu()
-                ));
+                return Err(err!(Buffer, "{doing}: {what} belongs to {gpu:?}, the stream to {:?}", self.gpu()));
             }
         }
         let mut pending = lock(&host.buffer.pending);
@@ -500,9 +494,8 @@ impl CudaStream {
         check_written("copy", &[source, target])?;
         let bytes = from.bytes() as usize;
         // SAFETY: both sides have that many bytes; freeing them waits for all work.
-        self.gpu().call("copy", || unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.handle())
-        })?;
+        self.gpu()
+            .call("copy", || unsafe { sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.handle()) })?;
         to.written.set();
         Ok(())
     }

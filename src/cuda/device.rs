@@ -192,9 +192,7 @@ pub(super) fn check(code: sys::CUresult, doing: &str) -> Result<()> {
         R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | R::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
             (ErrorKind::TooLarge, "; use another variant")
         }
-        code if loses(code) => {
-            (ErrorKind::DeviceLost, "; this process cannot use the device again: start a new one")
-        }
+        code if loses(code) => (ErrorKind::DeviceLost, "; this process cannot use the device again: start a new one"),
         _ => (ErrorKind::Validation, ""),
     };
     Err(Error::new(kind, format!("{doing}: {}{remedy}", describe(code))))
@@ -307,10 +305,9 @@ impl CudaGpu {
         let none = |wanted: String| err!(NoAdapter, "cuda: no device {wanted}; available: {}", list());
         let device = match &options.device {
             CudaFilter::First => device_at(0).map_err(|_| none("at all".into()))?,
-            CudaFilter::Ordinal(n) => c_int::try_from(*n)
-                .ok()
-                .and_then(|n| device_at(n).ok())
-                .ok_or_else(|| none(format!("number {n}")))?,
+            CudaFilter::Ordinal(n) => {
+                c_int::try_from(*n).ok().and_then(|n| device_at(n).ok()).ok_or_else(|| none(format!("number {n}")))?
+            }
             CudaFilter::PciBusId(id) => {
                 let text = CString::new(id.as_str()).map_err(|_| none(format!("at {id:?}")))?;
                 let mut device = 0;

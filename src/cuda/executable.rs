@@ -134,8 +134,8 @@ impl CudaGpu {
     fn load(&self, kernel: &CudaKernel) -> Result<LoadedModule> {
         let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), self.store())?;
         let label = kernel.label();
-        let entry = CString::new(kernel.entry)
-            .map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
+        let entry =
+            CString::new(kernel.entry).map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
         let (context, mut module) = (self.context().cast(), std::ptr::null_mut());
         // SAFETY: the code is a complete image from NVRTC, which holds its length; the name ends with a 0.
         self.call(&format!("{label}: loading"), || unsafe {
@@ -143,19 +143,12 @@ impl CudaGpu {
         })?;
         let mut loaded = LoadedModule { context, module, function: std::ptr::null_mut() };
         // SAFETY: the module is loaded, and the name ends with a 0.
-        self.call(&label, || unsafe {
-            sys::cuModuleGetFunction(&mut loaded.function, loaded.module, entry.as_ptr())
-        })?;
+        self.call(&label, || unsafe { sys::cuModuleGetFunction(&mut loaded.function, loaded.module, entry.as_ptr()) })?;
         Ok(loaded)
     }
 
     /// Returns what the driver knows of a loaded kernel.
-    fn attribute(
-        &self,
-        label: &str,
-        module: &LoadedModule,
-        which: sys::CUfunction_attribute_enum,
-    ) -> Result<u32> {
+    fn attribute(&self, label: &str, module: &LoadedModule, which: sys::CUfunction_attribute_enum) -> Result<u32> {
         let mut value: c_int = 0;
         // SAFETY: the pointer is valid and the kernel loaded.
         self.call(label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, module.function) })?;
@@ -334,8 +327,7 @@ impl CudaExecutable {
         if self.program.launches.is_empty() || operands.iter().all(|o| o.written.get()) {
             return Ok(());
         }
-        let uses: Vec<_> =
-            operands.iter().zip(wanted).map(|(o, want)| o.used(want.name, want.access)).collect();
+        let uses: Vec<_> = operands.iter().zip(wanted).map(|(o, want)| o.used(want.name, want.access)).collect();
         check_written(op, &uses)
     }
 
@@ -363,8 +355,7 @@ impl CudaExecutable {
     }
 
     fn launch(&self, stream: &CudaStream, launch: &Launch, values: &mut [CudaValue]) -> Result<()> {
-        let mut pointers: Vec<*mut c_void> =
-            values.iter_mut().map(|v| std::ptr::from_mut(v).cast()).collect();
+        let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|v| std::ptr::from_mut(v).cast()).collect();
         let attribute = |id, fill: &dyn Fn(&mut sys::CUlaunchAttributeValue)| {
             let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
             fill(&mut value);
@@ -373,12 +364,9 @@ impl CudaExecutable {
         let mut attributes = Vec::new();
         if launch.cluster != [1; 3] {
             let [x, y, z] = launch.cluster;
-            attributes.push(attribute(
-                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                &|v| {
-                    v.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-                },
-            ));
+            attributes.push(attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &|v| {
+                v.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            }));
         }
         if launch.cooperative {
             attributes.push(attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &|v| {

@@ -88,13 +88,10 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         if self.address != 0 {
             // SAFETY: mapped by `new` and freed once; the buffer that owned it has waited for all work.
-            let _ =
-                self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
+            let _ = self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
         }
         // SAFETY: as above; nothing is mapped any more.
-        let _ = self
-            .gpu
-            .call("releasing memory from wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
+        let _ = self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
     }
 }
 
@@ -116,17 +113,14 @@ impl Semaphore {
         let wgpu = SharedTimeline::new(gpu)?;
         let fd = wgpu.export()?;
         let desc = sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
-            type_:
-                sys::CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+            type_: sys::CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
             handle: sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1 { fd: fd.as_raw_fd() },
             flags: 0,
             reserved: [0; 16],
         };
         let mut handle = std::ptr::null_mut();
         // SAFETY: an open descriptor of a timeline semaphore.
-        cuda.call("importing a semaphore from wgpu", || unsafe {
-            sys::cuImportExternalSemaphore(&mut handle, &desc)
-        })?;
+        cuda.call("importing a semaphore from wgpu", || unsafe { sys::cuImportExternalSemaphore(&mut handle, &desc) })?;
         // The driver now owns the descriptor.
         let _ = fd.into_raw_fd();
         Ok(Self { cuda: cuda.clone(), handle, wgpu, value: Mutex::new(0) })
@@ -164,9 +158,9 @@ impl Semaphore {
 impl Drop for Semaphore {
     fn drop(&mut self) {
         // SAFETY: opened by `new` and closed once; the bridge has waited for its stream.
-        let _ = self.cuda.call("releasing a semaphore from wgpu", || unsafe {
-            sys::cuDestroyExternalSemaphore(self.handle)
-        });
+        let _ = self
+            .cuda
+            .call("releasing a semaphore from wgpu", || unsafe { sys::cuDestroyExternalSemaphore(self.handle) });
     }
 }
 
@@ -313,11 +307,7 @@ impl Bridge {
     /// [`Gpu::alloc_shared`]; out of memory; device lost.
     pub fn open<T: Element>(&self, buffer: &Buffer<T>) -> Result<CudaBuffer<T>> {
         if *buffer.gpu() != self.gpu {
-            return Err(err!(
-                Buffer,
-                "open: {buffer:?} belongs to another Gpu than the bridge, {:?}",
-                self.gpu
-            ));
+            return Err(err!(Buffer, "open: {buffer:?} belongs to another Gpu than the bridge, {:?}", self.gpu));
         }
         let cuda = self.stream.gpu();
         let mapped = Mapped::new(cuda, buffer.export()?)?;

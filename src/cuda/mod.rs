@@ -45,9 +45,7 @@ pub use interop::{Bridge, Order};
 pub use nvrtc::Nvrtc;
 
 pub use crate::store::{CacheDir, CacheReport};
-pub use program::{
-    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Swizzle, TensorMap,
-};
+pub use program::{Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Swizzle, TensorMap};
 pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;
 

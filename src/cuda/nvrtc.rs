@@ -90,17 +90,12 @@ impl Nvrtc {
         }
         // SAFETY: NVRTC's initialisers have no visible effects.
         let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
-        let mut found = Self {
-            library: ManuallyDrop::new(library),
-            path: path.to_path_buf(),
-            version: (0, 0),
-            archs: Vec::new(),
-        };
+        let mut found =
+            Self { library: ManuallyDrop::new(library), path: path.to_path_buf(), version: (0, 0), archs: Vec::new() };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the type is that of NVRTC's header, and both pointers are valid.
         let code = unsafe {
-            let version =
-                found.function::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(c"nvrtcVersion")?;
+            let version = found.function::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(c"nvrtcVersion")?;
             version(&mut major, &mut minor)
         };
         found.check(code, "nvrtcVersion")?;
@@ -116,12 +111,10 @@ impl Nvrtc {
         let mut count = 0;
         // SAFETY: as above; the list has room for as many numbers as NVRTC says it has.
         unsafe {
-            let number =
-                found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetNumSupportedArchs")?;
+            let number = found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetNumSupportedArchs")?;
             found.check(number(&mut count), "nvrtcGetNumSupportedArchs")?;
             let mut archs: Vec<c_int> = vec![0; count.max(0) as usize];
-            let list =
-                found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetSupportedArchs")?;
+            let list = found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetSupportedArchs")?;
             found.check(list(archs.as_mut_ptr()), "nvrtcGetSupportedArchs")?;
             found.archs = archs.into_iter().map(|a| a as u32).collect();
         }
@@ -144,8 +137,7 @@ impl Nvrtc {
         }
         // SAFETY: the type is that of NVRTC's header; the text is NVRTC's own, ended by a 0, and never freed.
         let text = unsafe {
-            let text =
-                self.function::<unsafe extern "C" fn(c_int) -> *const c_char>(c"nvrtcGetErrorString")?;
+            let text = self.function::<unsafe extern "C" fn(c_int) -> *const c_char>(c"nvrtcGetErrorString")?;
             CStr::from_ptr(text(code)).to_string_lossy()
         };
         Err(err!(Shader, "{doing}: NVRTC {}.{} reports: {text} ({code})", self.version.0, self.version.1))
@@ -185,8 +177,7 @@ impl Nvrtc {
         }
         let (text, headers) = kernel.texts()?;
         let label = kernel.label();
-        let c =
-            |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: the text contains a 0 byte"));
+        let c = |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: the text contains a 0 byte"));
         let (source, name) = (c(text)?, c(&format!("shaders/{}.cu", kernel.source))?);
         let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>>>()?;
         let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>>>()?;
@@ -194,15 +185,14 @@ impl Nvrtc {
         let pointers = |list: &[CString]| list.iter().map(|s| s.as_ptr()).collect::<Vec<_>>();
         let (names, texts, options) = (pointers(&names), pointers(&texts), pointers(&options));
         type Strings = *const *const c_char;
-        type Create =
-            unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
+        type Create = unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
         let mut program: Handle = ptr::null_mut();
         // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC
         // copies what it keeps.
         let compiled = unsafe {
             let create = self.function::<Create>(c"nvrtcCreateProgram")?;
-            let compile = self
-                .function::<unsafe extern "C" fn(Handle, c_int, Strings) -> c_int>(c"nvrtcCompileProgram")?;
+            let compile =
+                self.function::<unsafe extern "C" fn(Handle, c_int, Strings) -> c_int>(c"nvrtcCompileProgram")?;
             let code = create(
                 &mut program,
                 source.as_ptr(),
@@ -224,12 +214,10 @@ impl Nvrtc {
             e.context(&first.join("\n"))
         });
         // SAFETY: as above.
-        let result =
-            result.and_then(|()| unsafe { self.bytes(program, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN") });
+        let result = result.and_then(|()| unsafe { self.bytes(program, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN") });
         // SAFETY: nothing uses the program from here on.
         unsafe {
-            let destroy =
-                self.function::<unsafe extern "C" fn(*mut Handle) -> c_int>(c"nvrtcDestroyProgram")?;
+            let destroy = self.function::<unsafe extern "C" fn(*mut Handle) -> c_int>(c"nvrtcDestroyProgram")?;
             destroy(&mut program);
         }
         result
@@ -250,12 +238,7 @@ impl Nvrtc {
         }
     }
 
-    pub(super) fn load_or_compile(
-        &self,
-        kernel: &CudaKernel,
-        target: &str,
-        store: &Store,
-    ) -> Result<Vec<u8>> {
+    pub(super) fn load_or_compile(&self, kernel: &CudaKernel, target: &str, store: &Store) -> Result<Vec<u8>> {
         let begin = Instant::now();
         let key = self.key(kernel, target)?;
         if let Some(code) = store.load(KIND, &key) {
@@ -317,8 +300,7 @@ fn places() -> Vec<PathBuf> {
 
 fn python_packages() -> Vec<PathBuf> {
     let home = |rest: &str| env::var_os("HOME").map(|home| Path::new(&home).join(rest));
-    let environments =
-        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| env::var_os(name).map(PathBuf::from));
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| env::var_os(name).map(PathBuf::from));
     let roots = environments.chain(home(".local")).chain(["/usr/local", "/usr"].map(PathBuf::from));
     let mut found = Vec::new();
     for root in roots {

@@ -15,10 +15,7 @@ use crate::program::prelude::*;
 use crate::quantize::GemmInt8;
 
 /// Lowers the call if its op is `D` and its element type `T`.
-fn lowered<T: Element, D: CudaOp<T> + 'static>(
-    call: &OpCall,
-    profile: &CudaProfile,
-) -> Option<Result<CudaProgram>> {
+fn lowered<T: Element, D: CudaOp<T> + 'static>(call: &OpCall, profile: &CudaProfile) -> Option<Result<CudaProgram>> {
     let op = call.descriptor::<D>().filter(|_| call.dtype() == T::DTYPE)?;
     Some(op.lower(profile))
 }
@@ -62,11 +59,7 @@ impl OpCall {
         let found = ALL.iter().find_map(|lowered| lowered(self, profile));
         found.unwrap_or_else(|| {
             let op = self.settings().map_or("this op", |settings| settings.op().name);
-            Err(err!(
-                Unsupported,
-                "{op}: no CUDA kernel for {}; use another backend, such as vulkan",
-                self.dtype()
-            ))
+            Err(err!(Unsupported, "{op}: no CUDA kernel for {}; use another backend, such as vulkan", self.dtype()))
         })
     }
 }

@@ -9,8 +9,7 @@ use crate::program::prelude::*;
 use cudarc::driver::sys;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-const HANDLE: sys::CUmemAllocationHandleType =
-    sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+const HANDLE: sys::CUmemAllocationHandleType = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
 /// Memory in the address space of several devices.
 struct PeerMemory {
@@ -78,9 +77,7 @@ impl PeerMemory {
             access.push(desc);
         }
         // SAFETY: the range is mapped, and the list has that length.
-        gpu.call(&doing, || unsafe {
-            sys::cuMemSetAccess(memory.address, size, access.as_ptr(), access.len())
-        })?;
+        gpu.call(&doing, || unsafe { sys::cuMemSetAccess(memory.address, size, access.as_ptr(), access.len()) })?;
         Ok(memory)
     }
 
@@ -106,11 +103,7 @@ impl Bridge {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) or [`Validation`](ErrorKind::Validation) if a device
     /// cannot reach the memory, or wgpu cannot take it; as [`Gpu::alloc_shared`](crate::Gpu::alloc_shared).
-    pub(crate) fn alloc_for<T: Element>(
-        &self,
-        n: usize,
-        devices: &[i32],
-    ) -> Result<(Buffer<T>, CudaBuffer<T>)> {
+    pub(crate) fn alloc_for<T: Element>(&self, n: usize, devices: &[i32]) -> Result<(Buffer<T>, CudaBuffer<T>)> {
         let cuda = self.stream().gpu();
         let bytes = n.saturating_mul(T::DTYPE.size()) as u64;
         let memory = PeerMemory::new(cuda, bytes, devices)?;
@@ -129,16 +122,14 @@ impl CudaStream {
     /// Both places hold that many bytes until the copy is done.
     pub(crate) unsafe fn push(&self, from: u64, to: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.gpu().call("copying to another device", || unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.handle())
-        })
+        self.gpu()
+            .call("copying to another device", || unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.handle()) })
     }
 
     /// Makes later work on this stream wait for an event of any device.
     pub(crate) fn wait_for_peer(&self, event: &CudaEvent) -> Result<()> {
         // SAFETY: stream and event are alive; the driver keeps what it needs of the event.
-        self.gpu().call("waiting for another device", || unsafe {
-            sys::cuStreamWaitEvent(self.handle(), event.handle(), 0)
-        })
+        self.gpu()
+            .call("waiting for another device", || unsafe { sys::cuStreamWaitEvent(self.handle(), event.handle(), 0) })
     }
 }

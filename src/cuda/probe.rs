@@ -55,10 +55,7 @@ pub(super) fn measure(gpu: &CudaGpu) -> Result<Ceilings> {
     let output = gpu.alloc::<f32>(program.operands[0].len)?;
     let flop = program.cost.flop;
     let multiplied = fastest(&stream, program, &[output.slice(..)?.untyped()])?;
-    Ok(Ceilings {
-        copy_bytes_per_second: 2.0 * bytes as f64 / copied,
-        fma_flop_per_second: flop / multiplied,
-    })
+    Ok(Ceilings { copy_bytes_per_second: 2.0 * bytes as f64 / copied, fma_flop_per_second: flop / multiplied })
 }
 
 fn fastest(stream: &CudaStream, program: CudaProgram, operands: &[RawCudaSlice<'_>]) -> Result<f64> {

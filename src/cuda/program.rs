@@ -442,11 +442,7 @@ impl CudaProgram {
             ));
         }
         if blocks > 1 && profile.compute < [9, 0] {
-            return Err(err!(
-                Unsupported,
-                "{label} uses clusters, which {} lacks; use another variant",
-                profile.name
-            ));
+            return Err(err!(Unsupported, "{label} uses clusters, which {} lacks; use another variant", profile.name));
         }
         if *cooperative && !profile.cooperative_launch {
             return Err(err!(
@@ -480,9 +476,7 @@ impl TensorMap {
         let rank = self.dims.len();
         let wrong = |what: &str| Err(err!(InvalidArgument, "{what} in {self:?} of {bytes} bytes"));
         if !(1..=5).contains(&rank) || self.strides.len() + 1 != rank || self.box_dims.len() != rank {
-            return wrong(
-                "needs 1 to 5 dimensions, a stride for each but the first, and a box extent for each",
-            );
+            return wrong("needs 1 to 5 dimensions, a stride for each but the first, and a box extent for each");
         }
         if self.dims.iter().any(|d| !(1..=1 << 32).contains(d)) {
             return wrong("extents must be 1 to 2^32");

@@ -59,9 +59,7 @@ impl CudaGpu {
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the pointer is valid.
         self.call("stream", || unsafe { sys::cuStreamCreate(&mut handle, flags) })?;
-        Ok(CudaStream {
-            inner: Arc::new(StreamInner { gpu: self.clone(), handle, scratch: Mutex::default() }),
-        })
+        Ok(CudaStream { inner: Arc::new(StreamInner { gpu: self.clone(), handle, scratch: Mutex::default() }) })
     }
 }
 
@@ -110,9 +108,7 @@ impl CudaStream {
             ));
         }
         // SAFETY: stream and event are alive; the driver keeps what it needs of the event.
-        self.gpu().call("stream: wait_for", || unsafe {
-            sys::cuStreamWaitEvent(self.inner.handle, event.handle, 0)
-        })
+        self.gpu().call("stream: wait_for", || unsafe { sys::cuStreamWaitEvent(self.inner.handle, event.handle, 0) })
     }
 
     /// Waits for all device work and frees the stream's scratch.
@@ -135,8 +131,7 @@ impl CudaStream {
             return Ok(());
         }
         // SAFETY: the caller's promise; freeing memory waits for all work.
-        self.gpu()
-            .call("clear", || unsafe { sys::cuMemsetD8Async(address, 0, bytes as usize, self.inner.handle) })
+        self.gpu().call("clear", || unsafe { sys::cuMemsetD8Async(address, 0, bytes as usize, self.inner.handle) })
     }
 
     /// Calls `f` with the addresses of scratch areas of these sizes, which are locked meanwhile.
@@ -149,9 +144,7 @@ impl CudaStream {
         for (area, &bytes) in areas.iter_mut().zip(sizes) {
             let memory = match area.take().filter(|memory| memory.bytes >= bytes) {
                 Some(memory) => memory,
-                None => {
-                    CudaMemory::new(self.gpu(), bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096))?
-                }
+                None => CudaMemory::new(self.gpu(), bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096))?,
             };
             addresses.push(memory.address);
             *area = Some(memory);
@@ -223,10 +216,7 @@ impl CudaEvent {
     pub fn seconds_since(&self, earlier: &CudaEvent) -> Result<f64> {
         if self.gpu != earlier.gpu {
             let (first, last) = (&earlier.gpu, &self.gpu);
-            return Err(err!(
-                Buffer,
-                "seconds_since: the events belong to {first:?} and {last:?}; use one device"
-            ));
+            return Err(err!(Buffer, "seconds_since: the events belong to {first:?} and {last:?}; use one device"));
         }
         earlier.wait()?;
         self.wait()?;
@@ -245,11 +235,7 @@ impl CudaStream {
     ///
     /// # Errors
     /// As `work`; device lost.
-    pub fn measure(
-        &self,
-        runs: usize,
-        mut work: impl FnMut(&CudaStream) -> Result<()>,
-    ) -> Result<Measurement> {
+    pub fn measure(&self, runs: usize, mut work: impl FnMut(&CudaStream) -> Result<()>) -> Result<Measurement> {
         let start = Instant::now();
         let warm_up = warm_up(*lock(&self.gpu().inner.measured), start);
         let mut times = 1;

@@ -51,9 +51,7 @@ impl TileFactor {
         let (what, remedy) = match self {
             TileFactor::F16 | TileFactor::Single => ("CUDA kernels need sm_75", "plan it on a `Gpu`"),
             TileFactor::Bf16 => ("bf16 on tensor cores needs sm_80", "convert the factors to f16"),
-            TileFactor::Tf32 | TileFactor::Split => {
-                ("tf32 on tensor cores needs sm_80", "use Precision::Strict")
-            }
+            TileFactor::Tf32 | TileFactor::Split => ("tf32 on tensor cores needs sm_80", "use Precision::Strict"),
             TileFactor::Bytes => ("products of bytes need sm_80", "plan it on a `Gpu`"),
         };
         let [major, minor] = profile.compute;
@@ -155,16 +153,11 @@ impl Tiling {
             return Some(format!("TILE_K must be a multiple of {}, with at least one warp", 2 * block_k));
         }
         if m == 0 || n == 0 || m % (16 * warps_m) != 0 || n % (16 * warps_n) != 0 {
-            return Some(format!(
-                "{warps_m} x {warps_n} warps cannot divide {m} x {n} into blocks of 16 x 16"
-            ));
+            return Some(format!("{warps_m} x {warps_n} warps cannot divide {m} x {n} into blocks of 16 x 16"));
         }
         let threads = self.threads();
         if threads > profile.max_threads_per_block {
-            return Some(format!(
-                "{threads} threads exceed the {} of a block",
-                profile.max_threads_per_block
-            ));
+            return Some(format!("{threads} threads exceed the {} of a block", profile.max_threads_per_block));
         }
         for (lines, side) in [(a, m), (b, n)] {
             let asynchronous = profile.runs(Arch::Sm80) && lines.unit >= 4;
@@ -211,13 +204,7 @@ impl Tiling {
     }
 
     /// As [`define_sides`](Self::define_sides), plus the layout of the factors.
-    pub(super) fn define(
-        &self,
-        kernel: CudaKernel,
-        factor: TileFactor,
-        a: TileLines,
-        b: TileLines,
-    ) -> CudaKernel {
+    pub(super) fn define(&self, kernel: CudaKernel, factor: TileFactor, a: TileLines, b: TileLines) -> CudaKernel {
         self.define_sides(kernel, factor)
             .define("TRANS_A", u32::from(!a.along_k))
             .define("TRANS_B", u32::from(b.along_k))
@@ -253,10 +240,7 @@ impl TileEnd {
             _ => kernel,
         };
         let activation = Activation::ALL.iter().position(|a| *a == self.activation).unwrap_or(0);
-        kernel
-            .define("BIAS", self.bias)
-            .define("READ_C", u32::from(self.read_c))
-            .define("ACTIVATION", activation)
+        kernel.define("BIAS", self.bias).define("READ_C", u32::from(self.read_c)).define("ACTIVATION", activation)
     }
 }
 
@@ -449,16 +433,10 @@ pub(super) const FMA: CudaVariant = CudaVariant {
     about: "plain f32 by fused multiply-adds; tiles in several stages of shared memory, copied asynchronously",
     arch: Arch::Sm75,
 };
-pub(super) const WMMA: CudaVariant = CudaVariant {
-    name: "wmma",
-    about: "the same on tensor cores, in blocks of 16 x 16 by WMMA",
-    arch: Arch::Sm75,
-};
-pub(super) const MMA: CudaVariant = CudaVariant {
-    name: "mma",
-    about: "the same by mma instructions and ldmatrix, from sm_80 on",
-    arch: Arch::Sm80,
-};
+pub(super) const WMMA: CudaVariant =
+    CudaVariant { name: "wmma", about: "the same on tensor cores, in blocks of 16 x 16 by WMMA", arch: Arch::Sm75 };
+pub(super) const MMA: CudaVariant =
+    CudaVariant { name: "mma", about: "the same by mma instructions and ldmatrix, from sm_80 on", arch: Arch::Sm80 };
 
 /// Returns the variant that suits, and why.
 pub(super) fn policy(factor: TileFactor, profile: &CudaProfile) -> (&'static str, String) {

@@ -37,7 +37,6 @@ pub(super) fn choose(
             profile.compute[1]
         ));
     }
-    let decision =
-        if asked == "auto" { Decision::policy(variant.name, why) } else { Decision::asked(variant.name) };
+    let decision = if asked == "auto" { Decision::policy(variant.name, why) } else { Decision::asked(variant.name) };
     Ok((variant, decision))
 }

@@ -107,10 +107,7 @@ impl HalfMatrix {
             let (a, [len]) = asked.array("a")?;
             let n = (len.saturating_mul(8) + 1).isqrt() / 2;
             if n * (n + 1) / 2 != len {
-                return Err(err!(
-                    Shape,
-                    "{op}: a is {a}; a packed triangle of n rows has n (n + 1) / 2 elements"
-                ));
+                return Err(err!(Shape, "{op}: a is {a}; a packed triangle of n rows has n (n + 1) / 2 elements"));
             }
             (n, None, a)
         } else {

@@ -83,11 +83,8 @@ impl Cdot {
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
         let len = elements(name, "x", &[self.n, 2])?;
-        program.operands = vec![
-            operand("x", len, Access::Read),
-            operand("y", len, Access::Read),
-            operand("result", 2, Access::Write),
-        ];
+        program.operands =
+            vec![operand("x", len, Access::Read), operand("y", len, Access::Read), operand("result", 2, Access::Write)];
         profile.check_bindings(name, &program.operands, "split the vectors and add the results")?;
         program.cost = Cost::of(8.0 * self.n as f64, &program.operands);
         let n = index_u32(name, "n", self.n)?;

@@ -224,10 +224,7 @@ pub(super) const INFO: Operation = Operation {
 };
 
 /// The next input, whose last axis has the parts of complex numbers.
-pub(super) fn asked_pairs<const N: usize>(
-    asked: &mut Asked<'_>,
-    name: &str,
-) -> Result<(HostArray, [usize; N])> {
+pub(super) fn asked_pairs<const N: usize>(asked: &mut Asked<'_>, name: &str) -> Result<(HostArray, [usize; N])> {
     let (array, shape) = asked.array::<N>(name)?;
     asked.check_type(&array)?;
     match shape.last() {
@@ -256,10 +253,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (b, [rows, columns, pair]) = asked.free_of("b", usual, DType::F32)?;
     let (terms, n) = if has("trans-b") { (columns, rows) } else { (rows, columns) };
     if terms != k || pair != 2 {
-        return Err(err!(
-            Shape,
-            "cgemm: a is {a} and b is {b}; sums of a have {k} terms, and pairs 2 elements"
-        ));
+        return Err(err!(Shape, "cgemm: a is {a} and b is {b}; sums of a have {k} terms, and pairs 2 elements"));
     }
     let (alpha, beta) = asked_scalars(asked)?;
     let op = Cgemm::new(m, n, k).alpha(alpha).beta(beta).variant(asked.variant());

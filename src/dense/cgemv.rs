@@ -53,8 +53,7 @@ pub struct Cgemv {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("teams", "neighbouring threads read neighbouring numbers of A")];
+const VARIANTS: &[Variant] = &[Variant::portable("teams", "neighbouring threads read neighbouring numbers of A")];
 
 kernel_params! {
     struct CgemvParams {
@@ -187,8 +186,7 @@ impl Cgemv {
             let kernel = program.kernel(Kernel::library("dense/cgemv", "cgemv_sums", spec));
             program.dispatch(kernel, &params, vec![a, x, sums], Grid::fold(blocks * slices));
         }
-        let kernel =
-            program.kernel(Kernel::library("dense/cgemv", "cgemv_finish", Spec::new().flag("FINISH", true)));
+        let kernel = program.kernel(Kernel::library("dense/cgemv", "cgemv_finish", Spec::new().flag("FINISH", true)));
         program.dispatch(kernel, &params, vec![sums, y], Grid::fold(outputs.div_ceil(THREADS)));
         Ok(program)
     }

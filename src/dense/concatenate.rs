@@ -50,8 +50,7 @@ pub struct Concatenate {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
+const VARIANTS: &[Variant] = &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 kernel_params! {
@@ -86,8 +85,7 @@ impl Concatenate {
             ));
         }
         for (name, shape) in NAMES.iter().zip(shapes).skip(1) {
-            let fits =
-                shape.len() == output.len() && (0..shape.len()).all(|k| k == *axis || shape[k] == output[k]);
+            let fits = shape.len() == output.len() && (0..shape.len()).all(|k| k == *axis || shape[k] == output[k]);
             if !fits {
                 return Err(err!(
                     Shape,

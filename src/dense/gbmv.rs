@@ -61,8 +61,7 @@ pub struct Gbmv {
 impl Gbmv {
     /// Takes the extents of A, and its diagonals below and above the main one. `alpha` is 1 and `beta` 0.
     pub fn new(m: usize, n: usize, kl: usize, ku: usize) -> Self {
-        let matrix =
-            BandMatrix { rows: m, cols: n, below: kl, above: ku, packing: BandPacking::Band, lda: None };
+        let matrix = BandMatrix { rows: m, cols: n, below: kl, above: ku, packing: BandPacking::Band, lda: None };
         let (increments, variant) = (Increments::default(), "auto".into());
         Self { matrix, trans: false, alpha: 1.0, beta: 0.0, increments, variant }
     }
@@ -136,10 +135,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (kl, n) = (settings.number::<usize>("kl")?, settings.maybe::<usize>("n")?.unwrap_or(m));
     if kl >= width {
-        return Err(err!(
-            Shape,
-            "gbmv: a is {a}; with --kl {kl} it needs more columns, one for each diagonal"
-        ));
+        return Err(err!(Shape, "gbmv: a is {a}; with --kl {kl} it needs more columns, one for each diagonal"));
     }
     let trans = settings.has(TRANS.name);
     let (alpha, beta) = (settings.number(ALPHA.name)?, settings.number::<f32>(BETA.name)?);

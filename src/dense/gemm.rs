@@ -254,8 +254,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let [m, n, k] = ["m", "n", "k"].map(|name| subject.param(name));
     let (m, n, k) = (m?, n?, k?);
     let once = (m * k + k * n) as f64;
-    let loaded =
-        (subject.program.traffic? - subject.program.cost.bytes) / subject.element_bytes() as f64 + once;
+    let loaded = (subject.program.traffic? - subject.program.cost.bytes) / subject.element_bytes() as f64 + once;
     let mut facts = vec![fact("reuse", 2.0 * (m * n * k) as f64 / loaded, "uses of an element loaded")];
     // The lanes' places in a tile of C, where each lane loads for itself.
     let (width, spec) = match subject.program.variant() {
@@ -270,11 +269,8 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (variant, step) = (subject.program.variant(), side("TILE_K").unwrap_or(1));
     facts.push(subject.transactions("loads of A", |lane| {
         // Rows of the tile along k, where it is staged as it is stored.
-        let (row, i) = if variant == "register-staged" && !trans_a {
-            (lane / step, lane % step)
-        } else {
-            (lane / width, 0)
-        };
+        let (row, i) =
+            if variant == "register-staged" && !trans_a { (lane / step, lane % step) } else { (lane / width, 0) };
         let row = row.min(m - 1);
         if trans_a { row } else { row * lda + i }
     })?);

@@ -125,8 +125,7 @@ impl GemmGrouped {
             program.operands.insert(2, operand("offsets", DType::U32, len, Access::Read));
         }
         profile.check_bindings(name, &program.operands, "multiply fewer pairs at a time")?;
-        let flop: f64 =
-            self.shapes.iter().map(|shape| 2.0 * shape.iter().map(|&x| x as f64).product::<f64>()).sum();
+        let flop: f64 = self.shapes.iter().map(|shape| 2.0 * shape.iter().map(|&x| x as f64).product::<f64>()).sum();
         program.cost = Cost::of(flop, &program.operands);
         let (mut table, mut tiles) = (Vec::new(), 0u64);
         for (number, (&[m, n, k], begin)) in self.shapes.iter().zip(&begins).enumerate() {
@@ -143,8 +142,7 @@ impl GemmGrouped {
                     profile.max_rounds()
                 ));
             }
-            let words =
-                [tiles, m as u64, n as u64, k as u64, begin[0] as u64, begin[1] as u64, begin[2] as u64];
+            let words = [tiles, m as u64, n as u64, k as u64, begin[0] as u64, begin[1] as u64, begin[2] as u64];
             let across = n.div_ceil(TILE) as u64;
             let each = m.div_ceil(TILE) as u64 * across;
             if each > 0 {
@@ -164,8 +162,7 @@ impl GemmGrouped {
         let products = (table.len() / 8) as u32;
         let table = program.constant(bytemuck::cast_slice(&table).to_vec());
         let [len_a, len_b, len_c] = lens.map(|len| len as u32);
-        let params =
-            GroupedParams { products, tiles, len_a, len_b, len_c, alpha: self.alpha, beta: self.beta };
+        let params = GroupedParams { products, tiles, len_a, len_b, len_c, alpha: self.alpha, beta: self.beta };
         let spec = Spec::new().flag("OFFSETS", self.lens.is_some());
         let kernel = program.kernel(Kernel::of_file("dense/gemm_grouped", spec));
         let last = program.operands.len() - 1;
@@ -192,11 +189,7 @@ lowered_as!(GemmGrouped: f32);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-grouped",
     about: "products of matrices of different shapes, which follow each other",
-    inputs: &[
-        Input::new("a", "(sum of m k)"),
-        Input::new("b", "(sum of k n)"),
-        Input::optional("c", "(sum of m n)"),
-    ],
+    inputs: &[Input::new("a", "(sum of m k)"), Input::new("b", "(sum of k n)"), Input::optional("c", "(sum of m n)")],
     outputs: &[("c", "(len)")],
     types: &[DType::F32],
     options: &[SHAPES, Setting::number("alpha", "1"), Setting::number("beta", "0")],

@@ -39,10 +39,7 @@ impl FromStr for PadMode {
             .into_iter()
             .find(|mode| mode.name() == name)
             .ok_or_else(|| {
-                err!(
-                    InvalidArgument,
-                    "pad-axes: the mode `{name}` is unknown; use constant, edge, wrap or reflect"
-                )
+                err!(InvalidArgument, "pad-axes: the mode `{name}` is unknown; use constant, edge, wrap or reflect")
             })
     }
 }
@@ -93,8 +90,7 @@ pub struct PadAxes {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
+const VARIANTS: &[Variant] = &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
 
 kernel_params! {
     struct PadAxesParams {
@@ -145,21 +141,17 @@ impl PadAxes {
                 mode.name()
             ));
         }
-        let sum = |(extent, [before, behind]): (&usize, &[usize; 2])| {
-            extent.checked_add(*before)?.checked_add(*behind)
-        };
+        let sum = |(extent, [before, behind]): (&usize, &[usize; 2])| extent.checked_add(*before)?.checked_add(*behind);
         let output: Option<Vec<usize>> = shape.iter().zip(added).map(sum).collect();
-        let output = output.ok_or_else(|| {
-            err!(TooLarge, "pad-axes: {shape:?} with {added:?} added; no memory holds that")
-        })?;
+        let output =
+            output.ok_or_else(|| err!(TooLarge, "pad-axes: {shape:?} with {added:?} added; no memory holds that"))?;
         elements(INFO.name, "output", &output)?;
         Ok(output)
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let output = self.output()?;
-        let (from, len) =
-            (elements(INFO.name, "input", &self.shape)?, elements(INFO.name, "output", &output)?);
+        let (from, len) = (elements(INFO.name, "input", &self.shape)?, elements(INFO.name, "output", &output)?);
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
         program.operands = vec![operand("input", from, Access::Read), operand("output", len, Access::Write)];
@@ -169,10 +161,8 @@ impl PadAxes {
         if n == 0 {
             return Ok(program);
         }
-        let [extent_0, extent_1, extent_2, extent_3, extent_4, extent_5] =
-            six(output.iter().map(|x| *x as u32), 1);
-        let [inner_0, inner_1, inner_2, inner_3, inner_4, inner_5] =
-            six(self.shape.iter().map(|x| *x as u32), 1);
+        let [extent_0, extent_1, extent_2, extent_3, extent_4, extent_5] = six(output.iter().map(|x| *x as u32), 1);
+        let [inner_0, inner_1, inner_2, inner_3, inner_4, inner_5] = six(self.shape.iter().map(|x| *x as u32), 1);
         let [before_0, before_1, before_2, before_3, before_4, before_5] =
             six(self.added.iter().map(|x| x[0] as u32), 0);
         let constant = if let PadMode::Constant(x) = self.mode { bits(dtype, x) } else { 0 };
@@ -258,8 +248,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         PadMode::Constant(_) => PadMode::Constant(asked.settings().number("value")?),
         mode => mode,
     };
-    let added: Vec<[usize; 2]> =
-        before.into_iter().zip(behind).map(|(before, behind)| [before, behind]).collect();
+    let added: Vec<[usize; 2]> = before.into_iter().zip(behind).map(|(before, behind)| [before, behind]).collect();
     let op = PadAxes::new(input.shape(), &added, mode).variant(asked.variant());
     let shape = op.output()?;
     asked.set("padded", &shape);
@@ -275,10 +264,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(op.lower_as(dtype, profile)?);
         }
     }
-    programs.push(
-        PadAxes::new(&[0], &[[2, 3]], PadMode::Constant(1.0))
-            .variant(variant)
-            .lower_as(DType::U8, profile)?,
-    );
+    programs.push(PadAxes::new(&[0], &[[2, 3]], PadMode::Constant(1.0)).variant(variant).lower_as(DType::U8, profile)?);
     Ok(programs)
 }

@@ -98,9 +98,8 @@ pub(super) fn six(numbers: impl ExactSizeIterator<Item = u32>, usual: u32) -> [u
 /// the order.
 fn merged(shape: &[usize], axes: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let kept: Vec<usize> = axes.iter().copied().filter(|axis| shape[*axis] != 1).collect();
-    let follows = |k: &usize| {
-        *k > 0 && (kept[k - 1] + 1..kept[*k]).all(|axis| shape[axis] == 1) && kept[k - 1] < kept[*k]
-    };
+    let follows =
+        |k: &usize| *k > 0 && (kept[k - 1] + 1..kept[*k]).all(|axis| shape[axis] == 1) && kept[k - 1] < kept[*k];
     // The first axis of each group, in the order of the output, and the extents of the groups.
     let mut groups: Vec<(usize, usize)> = Vec::new();
     for k in 0..kept.len() {
@@ -245,12 +244,8 @@ fn tiles(program: &mut Program, extents: &[usize], axes: &[usize]) {
     let [tiles_across, tiles_down] = [last, down].map(|axis| extents[axis].div_ceil(32) as u32);
     let all: u64 = others.iter().map(|other| u64::from(other.0)).product();
     let workgroups = all * u64::from(tiles_across) * u64::from(tiles_down);
-    let [
-        (extent_0, from_0, to_0),
-        (extent_1, from_1, to_1),
-        (extent_2, from_2, to_2),
-        (extent_3, from_3, to_3),
-    ] = others;
+    let [(extent_0, from_0, to_0), (extent_1, from_1, to_1), (extent_2, from_2, to_2), (extent_3, from_3, to_3)] =
+        others;
     let params = PermuteTilesParams {
         across: extents[last] as u32,
         down: extents[down] as u32,
@@ -308,8 +303,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         None => (0..input.shape().len()).rev().collect(),
         Some(text) => {
             let axes = text.split(',').map(|axis| axis.trim().parse());
-            axes.collect::<Result<_, _>>()
-                .map_err(|e| err!(InvalidArgument, "permute-axes: --axes {text}: {e}"))?
+            axes.collect::<Result<_, _>>().map_err(|e| err!(InvalidArgument, "permute-axes: --axes {text}: {e}"))?
         }
     };
     let op = PermuteAxes::new(input.shape(), &axes).variant(asked.variant());
@@ -321,12 +315,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let all: [(&[usize], &[usize]); 4] = [
-        (&[5, 40, 3], &[2, 0, 1]),
-        (&[5, 6, 8], &[1, 0, 2]),
-        (&[5, 6, 7], &[1, 0, 2]),
-        (&[4, 5, 6, 7], &[3, 1, 2, 0]),
-    ];
+    let all: [(&[usize], &[usize]); 4] =
+        [(&[5, 40, 3], &[2, 0, 1]), (&[5, 6, 8], &[1, 0, 2]), (&[5, 6, 7], &[1, 0, 2]), (&[4, 5, 6, 7], &[3, 1, 2, 0])];
     let mut programs = Vec::new();
     for (shape, axes) in all {
         let op = PermuteAxes::new(shape, axes).variant(variant);

@@ -26,26 +26,14 @@ pub(crate) struct RankUpdate {
     pub(super) ldc: Option<usize>,
 }
 
-pub(super) const VARIANTS: &[Variant] =
-    &[Variant::portable("tiles", "tiles of C outside of the triangle are skipped")];
+pub(super) const VARIANTS: &[Variant] = &[Variant::portable("tiles", "tiles of C outside of the triangle are skipped")];
 
 pub(super) const OPTIONS: &[Setting] =
     &[Setting::number("alpha", "1"), Setting::number("beta", "0"), LOWER, UPPER, TRANS];
 
 impl RankUpdate {
     pub(super) fn new(n: usize, k: usize) -> Self {
-        Self {
-            n,
-            k,
-            trans: false,
-            upper: false,
-            full: false,
-            alpha: 1.0,
-            beta: 0.0,
-            lda: None,
-            ldb: None,
-            ldc: None,
-        }
+        Self { n, k, trans: false, upper: false, full: false, alpha: 1.0, beta: 0.0, lda: None, ldb: None, ldc: None }
     }
 
     /// The extents of a factor as it is stored.
@@ -70,12 +58,7 @@ impl RankUpdate {
             return product;
         }
         let triangle = if self.upper { StoredTriangle::Upper } else { StoredTriangle::Lower };
-        Product {
-            triangle: Some(triangle),
-            kernel: Some(SKIPPING_TILES),
-            variant: "double".into(),
-            ..product
-        }
+        Product { triangle: Some(triangle), kernel: Some(SKIPPING_TILES), variant: "double".into(), ..product }
     }
 
     /// The cost with `factors` matrices read once, and sums of `inner` products.

@@ -192,9 +192,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     };
     let rotation = asked.named_of("rotation", &[2], DType::F32)?;
     let param = asked.named_of("device-param", &[5], DType::F32)?;
-    if [rotation.is_some(), param.is_some(), settings.has(PARAM.name)].into_iter().filter(|on| *on).count()
-        > 1
-    {
+    if [rotation.is_some(), param.is_some(), settings.has(PARAM.name)].into_iter().filter(|on| *on).count() > 1 {
         return Err(err!(InvalidArgument, "rot: give only one of --param, --rotation and --device-param"));
     }
     let op = op.variant(asked.variant()).when(rotation.is_some(), Rot::with_rotation);

@@ -102,20 +102,10 @@ lowered_as!(Rotmg: f32);
 pub(super) const INFO: Operation = Operation {
     name: "rotmg",
     about: "the modified rotation that makes the second of (sqrt(d1) x1, sqrt(d2) y1) 0",
-    inputs: &[
-        Input::new("d1", "(1)"),
-        Input::new("d2", "(1)"),
-        Input::new("x1", "(1)"),
-        Input::new("y1", "(1)"),
-    ],
+    inputs: &[Input::new("d1", "(1)"), Input::new("d2", "(1)"), Input::new("x1", "(1)"), Input::new("y1", "(1)")],
     outputs: &[("d1", "(1)"), ("d2", "(1)"), ("x1", "(1)"), ("param", "(5)")],
     types: &[DType::F32],
-    domains: &[
-        ("d1", Domain::Finite),
-        ("d2", Domain::Finite),
-        ("x1", Domain::Finite),
-        ("y1", Domain::Finite),
-    ],
+    domains: &[("d1", Domain::Finite), ("d2", Domain::Finite), ("x1", Domain::Finite), ("y1", Domain::Finite)],
     make: Some(make),
     variants: Rotmg::variants,
     samples,

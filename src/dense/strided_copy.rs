@@ -56,8 +56,7 @@ pub struct StridedCopy {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
+const VARIANTS: &[Variant] = &[Variant::portable("items", "a thread makes an element of 4 bytes, or those of a word")];
 
 kernel_params! {
     struct StridedCopyParams {
@@ -208,8 +207,8 @@ impl StridedCopy {
             extent_5,
             stride_5,
         };
-        let kernel = program
-            .kernel(Kernel::of_file("dense/strided_copy", packed(dtype).flag("SCATTERED", self.scattered)));
+        let kernel =
+            program.kernel(Kernel::of_file("dense/strided_copy", packed(dtype).flag("SCATTERED", self.scattered)));
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         program.dispatch(kernel, &params, bindings, words_of(n, dtype));
         Ok(program)

@@ -110,8 +110,7 @@ impl Symm {
             profile.check_scratch(INFO.name, format_args!("{n} x {n} elements"), 4 * elements, advice)?;
             let whole = program.scratch(4 * elements);
             let kernel = program.kernel(Kernel::of_file("dense/symm", Spec::new()));
-            let params =
-                SymmParams { n: n as u32, lda: triangle.layout_a().ld as u32, upper: triangle.upper.into() };
+            let params = SymmParams { n: n as u32, lda: triangle.layout_a().ld as u32, upper: triangle.upper.into() };
             let bindings = vec![Binding::operand(0, &program.operands), whole];
             program.dispatch(kernel, &params, bindings, Grid::fold(elements.div_ceil(WORKGROUP_SIZE)));
             whole.resource

@@ -102,8 +102,7 @@ pub(super) fn update(
     }
     program.operands = operands;
     let n = half.n;
-    program.cost =
-        Cost { flop: (2 * vectors + 1) as f64 * stored, bytes: 4.0 * ((vectors * n) as f64 + 2.0 * stored) };
+    program.cost = Cost { flop: (2 * vectors + 1) as f64 * stored, bytes: 4.0 * ((vectors * n) as f64 + 2.0 * stored) };
     let threads = u64::from(index_u32(op, "the number of elements", elements(op, "a", &[n, n])?)?);
     if n > 0 && alpha != 0.0 {
         let (spec, params) = product.parts_of_kernel();

@@ -147,11 +147,7 @@ lowered_as!(Syr2k: f32);
 pub(super) const INFO: Operation = Operation {
     name: "syr2k",
     about: "C = alpha (A B^T + B A^T) + beta C, or one triangle of it",
-    inputs: &[
-        Input::new("a", "(n, k); (k, n) with trans"),
-        Input::new("b", "as a"),
-        Input::optional("c", "(n, n)"),
-    ],
+    inputs: &[Input::new("a", "(n, k); (k, n) with trans"), Input::new("b", "as a"), Input::optional("c", "(n, n)")],
     outputs: &[("c", "(n, n)")],
     types: &[DType::F32],
     options: OPTIONS,

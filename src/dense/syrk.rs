@@ -54,8 +54,7 @@ pub struct Syrk {
 }
 
 /// A product of matrices in memory that skips tiles.
-pub(super) const SKIPPING_TILES: WalkedKernel =
-    WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
+pub(super) const SKIPPING_TILES: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
 
 impl Syrk {
     /// Takes the side of C and the number of products in each sum. `alpha` is 1, `beta` 0, and the lower triangle is

@@ -115,8 +115,7 @@ impl Transpose {
         ];
         profile.check_bindings(&name, &operands[..1], "transpose blocks in separate calls")?;
         profile.check_count(&name, &operands[0], MAX_LEN, "transpose blocks in separate calls")?;
-        let (_, decision) =
-            choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
+        let (_, decision) = choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let mut program = Program::new("transpose", decision);
         program.cost = Cost::of(0.0, &operands);
         program.operands = operands;
@@ -169,13 +168,8 @@ impl Transpose {
     fn dispatch(&self, program: &mut Program, dtype: DType) {
         let (size, len) = (dtype.size(), program.operands[0].len as u64);
         let pack = (4 / size).max(1) as u32;
-        let params = TransposeParams {
-            batch: self.batch as u32,
-            m: self.m as u32,
-            n: self.n as u32,
-            tiles_m: 0,
-            tiles_n: 0,
-        };
+        let params =
+            TransposeParams { batch: self.batch as u32, m: self.m as u32, n: self.n as u32, tiles_m: 0, tiles_n: 0 };
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let words = |spec: Spec| if size == 8 { spec.alias("Word", "vec2<u32>") } else { spec };
         let spec = Spec::new().constant("PACK", pack);
@@ -245,8 +239,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let types = [DType::U8, DType::F16, DType::F32, DType::U64];
     let shapes = [(1, 100, 200), (3, 101, 67)];
     let all = types.into_iter().flat_map(|t| shapes.map(|s| (t, s)));
-    all.map(|(t, (batch, m, n))| Transpose::batched(batch, m, n).variant(variant).lower_as(t, profile))
-        .collect()
+    all.map(|(t, (batch, m, n))| Transpose::batched(batch, m, n).variant(variant).lower_as(t, profile)).collect()
 }
 
 /// Counts the segments that a subgroup loads and stores.

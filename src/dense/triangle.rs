@@ -123,12 +123,7 @@ impl Triangle {
     }
 
     /// The operands `a` and `b`, which is updated, or `a`, `b` and `c`, which is written or updated; all checked.
-    pub(super) fn operands(
-        &self,
-        op: &str,
-        c: Option<Access>,
-        profile: &DeviceProfile,
-    ) -> Result<Vec<Operand>> {
+    pub(super) fn operands(&self, op: &str, c: Option<Access>, profile: &DeviceProfile) -> Result<Vec<Operand>> {
         let of = |name, layout: DenseLayout, access| {
             let len = layout.span(op, name)?;
             elements(op, name, &[layout.rows, layout.ld])?;
@@ -165,10 +160,7 @@ impl Triangle {
         };
         if triangle.side() != side {
             let (extent, side_name) = if right { ("columns", "right") } else { ("rows", "left") };
-            return Err(err!(
-                Shape,
-                "{op}: b is {b}; with a ({a}) on the {side_name} it must have {side} {extent}"
-            ));
+            return Err(err!(Shape, "{op}: b is {b}; with a ({a}) on the {side_name} it must have {side} {extent}"));
         }
         Ok((triangle, [a, b]))
     }

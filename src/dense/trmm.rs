@@ -101,8 +101,7 @@ impl Trmm {
             return Ok(program);
         }
         let (lda, ldb, ldc) = (triangle.layout_a().ld, triangle.layout_b().ld, triangle.layout_c().ld);
-        let [a_row, a_column] =
-            if triangle.trans ^ triangle.right { [1, lda as u32] } else { [lda as u32, 1] };
+        let [a_row, a_column] = if triangle.trans ^ triangle.right { [1, lda as u32] } else { [lda as u32, 1] };
         let ([b_row, b_other], [c_row, c_other]) = (triangle.strides(ldb), triangle.strides(ldc));
         let params = TrmmParams {
             n: n as u32,

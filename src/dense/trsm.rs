@@ -107,12 +107,7 @@ impl Trsm {
         }
         let work = if n > BLOCK {
             let bytes = 4 * (n as u64) * (others as u64);
-            profile.check_scratch(
-                INFO.name,
-                format_args!("the solved unknowns"),
-                bytes,
-                "take fewer columns of B",
-            )?;
+            profile.check_scratch(INFO.name, format_args!("the solved unknowns"), bytes, "take fewer columns of B")?;
             Some(program.scratch(bytes))
         } else {
             None
@@ -143,8 +138,7 @@ impl Solving<'_> {
         };
         self.solve(first, alpha)?;
         if let Some(work) = self.work {
-            let places =
-                [(work.resource, self.triangle.n), (Resource::Operand(1), self.triangle.layout_b().ld)];
+            let places = [(work.resource, self.triangle.n), (Resource::Operand(1), self.triangle.layout_b().ld)];
             let of = (self.profile, &mut self.shared);
             self.triangle.append_share(self.program, [first, second], places, [-1.0, alpha], of)?;
         }
@@ -180,10 +174,8 @@ impl Solving<'_> {
         };
         let rest = |binding: Binding, offset| Binding { offset, size: binding.size - offset, ..binding };
         let [a, b] = [0, 1].map(|i| Binding::operand(i, &self.program.operands));
-        let mut bindings = vec![
-            rest(a, 4 * (block * BLOCK) as u64 * (lda as u64 + 1)),
-            rest(b, self.triangle.place(block, ldb)),
-        ];
+        let mut bindings =
+            vec![rest(a, 4 * (block * BLOCK) as u64 * (lda as u64 + 1)), rest(b, self.triangle.place(block, ldb))];
         bindings.extend(self.work.map(|work| rest(work, self.triangle.place(block, self.triangle.n))));
         let spec = Spec::new().flag("WORK", self.work.is_some());
         let kernel = self.program.kernel(Kernel::of_file("dense/trsm", spec));

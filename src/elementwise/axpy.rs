@@ -52,10 +52,7 @@ pub(super) fn alpha_word(op: &str, alpha: f64, dtype: DType) -> Result<u32> {
     if back == alpha {
         return Ok(word);
     }
-    Err(err!(
-        InvalidArgument,
-        "{op}: alpha = {alpha:?} is not a value of {dtype}; give a whole number in its range"
-    ))
+    Err(err!(InvalidArgument, "{op}: alpha = {alpha:?} is not a value of {dtype}; give a whole number in its range"))
 }
 
 kernel_params! {

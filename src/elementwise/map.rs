@@ -12,11 +12,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "any shape")],
     outputs: &[("y", "as x")],
     types: &DTYPES,
-    options: &[
-        Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()),
-        Setting::flag("in-place"),
-        LENGTH,
-    ],
+    options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place"), LENGTH],
     domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Map::variants,
@@ -88,24 +84,12 @@ impl MapFn {
         if self.supports(dtype) {
             return Ok(());
         }
-        Err(err!(
-            Unsupported,
-            "{op}: `{self}` is not defined on {dtype}; map the elements in a pass of its own"
-        ))
+        Err(err!(Unsupported, "{op}: `{self}` is not defined on {dtype}; map the elements in a pass of its own"))
     }
 
     /// All functions except [`Custom`](Self::Custom).
-    pub const BUILT_IN: [MapFn; 9] = [
-        Self::Neg,
-        Self::Abs,
-        Self::Exp,
-        Self::Sqrt,
-        Self::Relu,
-        Self::Sigmoid,
-        Self::Tanh,
-        Self::Gelu,
-        Self::Sign,
-    ];
+    pub const BUILT_IN: [MapFn; 9] =
+        [Self::Neg, Self::Abs, Self::Exp, Self::Sqrt, Self::Relu, Self::Sigmoid, Self::Tanh, Self::Gelu, Self::Sign];
 
     /// Creates your own function from the text of [`Custom`](Self::Custom).
     pub fn custom(wgsl: &str) -> Self {
@@ -308,8 +292,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(map.lower_as(dtype, profile)?);
             programs.push(map.in_place().lower_as(dtype, profile)?);
         }
-        let counted =
-            Map::new(MapFn::custom("fn map(x: T) -> T { return x; }"), 1001).variant(variant).counted();
+        let counted = Map::new(MapFn::custom("fn map(x: T) -> T { return x; }"), 1001).variant(variant).counted();
         programs.push(counted.lower_as(dtype, profile)?);
         programs.push(counted.in_place().lower_as(dtype, profile)?);
     }

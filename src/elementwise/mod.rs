@@ -84,9 +84,7 @@ impl Walk {
             Walk::GridStride => spec
                 .slot("walk", Fragment::Library("elementwise/elementwise_grid_stride"))
                 .constant("WORKGROUPS", grid_stride_workgroups(profile)),
-            Walk::Vec4 => {
-                spec.slot("walk", Fragment::Library("elementwise/elementwise_vec4")).flag("VEC4", true)
-            }
+            Walk::Vec4 => spec.slot("walk", Fragment::Library("elementwise/elementwise_vec4")).flag("VEC4", true),
         }
     }
 
@@ -134,17 +132,15 @@ impl Sweep<'_> {
             self.operands.iter().map(|&(name, access)| Operand { name, dtype, len: n, access }).collect();
         profile.check_buffers(op, &program.operands, "split the work into smaller calls")?;
         let bytes = program.operands[0].bytes();
-        let passes: usize =
-            self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
+        let passes: usize = self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
         program.cost = Cost { flop: self.flop_per_element * n as f64, bytes: (passes as u64 * bytes) as f64 };
 
         let chunk = (profile.limits.max_storage_binding.min(MAX_CHUNK) / CUT * CUT).max(CUT);
         let mut sweep = |walk: Walk, offset: u64, size: u64| {
             let kernel = Kernel::library(self.shader, walk.entry(), walk.specialise(spec.clone(), profile));
             let kernel = program.kernel(kernel);
-            let bindings = (0..self.operands.len())
-                .map(|i| Binding { resource: Resource::Operand(i), offset, size })
-                .collect();
+            let bindings =
+                (0..self.operands.len()).map(|i| Binding { resource: Resource::Operand(i), offset, size }).collect();
             let elements = (size / dtype.size() as u64) as u32;
             let params = params(elements, (offset / dtype.size() as u64) as u32);
             program.dispatch(kernel, &params, bindings, Grid::fold(walk.workgroups(size, profile)));

@@ -7,12 +7,7 @@ use half::f16;
 use std::collections::HashSet;
 
 fn profiles() -> [DeviceProfile; 4] {
-    [
-        DeviceProfile::webgpu_defaults(),
-        DeviceProfile::swiftshader(),
-        DeviceProfile::mesa(),
-        DeviceProfile::h100(),
-    ]
+    [DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader(), DeviceProfile::mesa(), DeviceProfile::h100()]
 }
 
 fn lower<T: Element>(op: &impl Op<T>, profile: &DeviceProfile) -> Program {
@@ -97,8 +92,7 @@ fn splits_an_operand_above_the_largest_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let n = 50 << 20; // 200 MiB
     let program = lower::<f32>(&Axpy::new(n, 1.0), &profile);
-    let ranges: Vec<_> =
-        program.dispatches.iter().map(|d| (d.bindings[1].offset, d.bindings[1].size)).collect();
+    let ranges: Vec<_> = program.dispatches.iter().map(|d| (d.bindings[1].offset, d.bindings[1].size)).collect();
     assert_eq!(ranges, [(0, 128 << 20), (128 << 20, 72 << 20)]);
     assert_eq!(program.cost, Cost { flop: 2.0 * n as f64, bytes: 12.0 * n as f64 });
 

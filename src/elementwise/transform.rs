@@ -335,10 +335,7 @@ fn form(dtype: DType) -> Result<(usize, &'static str)> {
         DType::U8 => (4, "u32"),
         DType::I8 => (5, "i32"),
         other => {
-            return Err(err!(
-                Unsupported,
-                "transform: elements of {other}; use f32, f16, i32, u32, u8 or i8"
-            ));
+            return Err(err!(Unsupported, "transform: elements of {other}; use f32, f16, i32, u32, u8 or i8"));
         }
     })
 }
@@ -395,10 +392,7 @@ impl Transform {
         let (name, given) = (&self.function, self.inputs.len());
         if given > NAMES.len() || self.function.inputs().is_some_and(|wanted| wanted != given) {
             let wanted = self.function.inputs().map_or("at most 4".to_owned(), |wanted| wanted.to_string());
-            return Err(err!(
-                InvalidArgument,
-                "transform: {given} operands for `{name}`, which takes {wanted}"
-            ));
+            return Err(err!(InvalidArgument, "transform: {given} operands for `{name}`, which takes {wanted}"));
         }
         if self.params.len() > MAX_PARAMS {
             return Err(err!(
@@ -421,8 +415,7 @@ impl Transform {
         if self.function == TransformFn::Affine && !dtype.is_float() {
             return Err(err!(Unsupported, "transform: `affine` as {dtype}; its output is f32 or f16"));
         }
-        let kinds =
-            same.iter().map(|dtype| form(*dtype).map(|(_, kind)| kind)).collect::<Result<Vec<_>>>()?;
+        let kinds = same.iter().map(|dtype| form(*dtype).map(|(_, kind)| kind)).collect::<Result<Vec<_>>>()?;
         if kinds.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(err!(
                 InvalidArgument,
@@ -437,8 +430,7 @@ impl Transform {
         let (output, result) = form(dtype)?;
         self.check(dtype)?;
         let floats = self.inputs.first().is_some_and(|(dtype, _)| dtype.is_float());
-        let mut spec =
-            self.function.specialise(Spec::new().constant("INPUTS", self.inputs.len() as u32), floats);
+        let mut spec = self.function.specialise(Spec::new().constant("INPUTS", self.inputs.len() as u32), floats);
         spec = spec.alias("R", result).flag(OUTPUT_TYPES[output], true);
         for (i, &(dtype, broadcast)) in self.inputs.iter().enumerate() {
             let (at, ty) = form(dtype)?;
@@ -533,10 +525,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let function: TransformFn = match settings.word("apply") {
         Some(_) if settings.has("fn") => {
-            return Err(err!(
-                InvalidArgument,
-                "transform: both --fn and --apply are given; give one of them"
-            ));
+            return Err(err!(InvalidArgument, "transform: both --fn and --apply are given; give one of them"));
         }
         Some(wgsl) => TransformFn::custom(wgsl),
         None => settings.choice("fn")?.parse()?,
@@ -558,8 +547,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let to = settings.choice("to")?;
     let to = HostData::TYPES.into_iter().find(|dtype| dtype.name() == to).unwrap_or(same);
     for (name, array) in NAMES.iter().zip(&arrays) {
-        let broadcast =
-            Broadcast::of(array.shape(), shape).ok_or_else(|| no_broadcast(name, array, shape))?;
+        let broadcast = Broadcast::of(array.shape(), shape).ok_or_else(|| no_broadcast(name, array, shape))?;
         op = op.input(array.dtype(), if *name == "a" { Broadcast::Each } else { broadcast });
     }
     let (length, output) = asked.length(1, shape.to_vec())?;
@@ -569,10 +557,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 fn no_broadcast(name: &str, array: &HostArray, [rows, columns]: [usize; 2]) -> Error {
-    err!(
-        Shape,
-        "transform: {name} is {array}; it must be ({rows}, {columns}), ({columns},), ({rows}, 1) or one number"
-    )
+    err!(Shape, "transform: {name} is {array}; it must be ({rows}, {columns}), ({columns},), ({rows}, 1) or one number")
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -159,9 +159,7 @@ const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
 /// Those for this adapter. Where device and host share memory, the host can map storage buffers: see `stream`.
 fn wanted(info: &wgpu::AdapterInfo) -> wgpu::Features {
     match info.device_type {
-        wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu => {
-            WANTED | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS
-        }
+        wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu => WANTED | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS,
         _ => WANTED,
     }
 }
@@ -313,8 +311,7 @@ impl Gpu {
             shapes = Vec::new();
             opened_by = OpenedBy::WebGpuDefaults;
         }
-        let (device, queue) =
-            open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {}: {e}", info.name))?;
+        let (device, queue) = open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {}: {e}", info.name))?;
         let profile = profile(&info, desc.required_features, &desc.required_limits, &shapes);
         let profile = DeviceProfile { opened_by, ..profile };
         let gpu = Self::assemble(device, queue, profile, &options);

@@ -215,10 +215,7 @@ impl Gpu {
             return Err(err!(Buffer, "wrap: the buffer has usage {usage:?}; kernels need STORAGE"));
         }
         if size == 0 || size % 4 != 0 {
-            return Err(err!(
-                Buffer,
-                "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"
-            ));
+            return Err(err!(Buffer, "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"));
         }
         if self.inner.meter.is_ours(&buffer) {
             return Err(err!(

@@ -40,11 +40,7 @@ impl DeferredState {
 
 impl Deferred {
     /// Keeps a popped scope of the call that does `doing`. Forgets older ones that reported nothing.
-    pub(super) fn add(
-        &self,
-        doing: &str,
-        popped: impl Future<Output = Option<wgpu::Error>> + Send + 'static,
-    ) {
+    pub(super) fn add(&self, doing: &str, popped: impl Future<Output = Option<wgpu::Error>> + Send + 'static) {
         let mut state = lock(&self.state);
         let _ = state.poll(&mut Context::from_waker(Waker::noop()));
         state.pending.push_back((doing.to_owned(), Box::pin(popped)));

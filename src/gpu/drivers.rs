@@ -97,13 +97,8 @@ pub(super) fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
         return Err(no_adapter(std::env::var_os(BACKENDS).as_deref()));
     }
     let backend = options.backend.map_or(String::new(), |b| format!(" on {b}"));
-    let source =
-        by_user.map_or(String::new(), |_| format!(", the value of the environment variable {ADAPTER}"));
-    Err(err!(
-        NoAdapter,
-        "no adapter fits {filter}{backend}{source}; this machine has: {}",
-        present.join(", ")
-    ))
+    let source = by_user.map_or(String::new(), |_| format!(", the value of the environment variable {ADAPTER}"));
+    Err(err!(NoAdapter, "no adapter fits {filter}{backend}{source}; this machine has: {}", present.join(", ")))
 }
 
 /// The shapes of cooperative matrices of the adapter with this description; none if it is not found.

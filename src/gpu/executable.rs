@@ -80,12 +80,7 @@ impl Gpu {
                 .map_err(|e| e.context(&format!("{}: dispatch {i}", program.op)))?;
         }
         let bound = (0..program.operands.len())
-            .map(|o| {
-                program
-                    .dispatches
-                    .iter()
-                    .any(|d| d.bindings.iter().any(|b| b.resource == Resource::Operand(o)))
-            })
+            .map(|o| program.dispatches.iter().any(|d| d.bindings.iter().any(|b| b.resource == Resource::Operand(o))))
             .collect();
         let counts = program.dispatches.iter().filter_map(|d| match d.grid {
             Grid::Indirect { resource: Resource::Operand(o), .. } => Some(o),
@@ -261,10 +256,7 @@ impl Executable {
         match dispatch.grid {
             Grid::Direct([x, y, z]) => pass.dispatch_workgroups(x, y, z),
             Grid::Indirect { resource: Resource::Operand(i), offset } => {
-                pass.dispatch_workgroups_indirect(
-                    &operands[i].memory.raw.buffer,
-                    operands[i].start() + offset,
-                );
+                pass.dispatch_workgroups_indirect(&operands[i].memory.raw.buffer, operands[i].start() + offset);
             }
             Grid::Indirect { resource: Resource::Scratch(i), offset } => {
                 pass.dispatch_workgroups_indirect(&set.scratch[i].buffer, offset);

@@ -67,10 +67,7 @@ impl Health {
             return Ok(());
         }
         let reason = lock(&self.reason).clone();
-        Err(err!(
-            DeviceLost,
-            "the device {name} is lost ({reason}); open a new Gpu; everything on the old one is lost"
-        ))
+        Err(err!(DeviceLost, "the device {name} is lost ({reason}); open a new Gpu; everything on the old one is lost"))
     }
 }
 
@@ -85,9 +82,8 @@ impl Gpu {
             return Err(error);
         }
         let device = &self.inner.device;
-        let scopes =
-            [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
-                .map(|filter| device.push_error_scope(filter));
+        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
+            .map(|filter| device.push_error_scope(filter));
         let result = create();
         let ended = self.end_scopes(doing, scopes);
         // While a device goes down, wgpu may report its buffers as destroyed: the loss is what to tell of.
@@ -222,8 +218,7 @@ impl Gpu {
         self.alive()?;
         // A lost device reports no errors, so one that accepts an invalid buffer may be lost.
         let buffer = |usage, mapped_at_creation| {
-            let desc =
-                wgpu::BufferDescriptor { label: Some("tilework probe"), size: 16, usage, mapped_at_creation };
+            let desc = wgpu::BufferDescriptor { label: Some("tilework probe"), size: 16, usage, mapped_at_creation };
             let scope = self.inner.device.push_error_scope(wgpu::ErrorFilter::Validation);
             let buffer = catch_unwind(AssertUnwindSafe(|| self.inner.device.create_buffer(&desc))).ok();
             (buffer, pollster::block_on(scope.pop()).is_some())

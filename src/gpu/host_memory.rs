@@ -71,8 +71,7 @@ impl Gpu {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the device does not import memory; those of allocating.
     pub(crate) fn import_host(&self, memory: &HostWords) -> Result<Buffer<u32>> {
         const OP: &str = "importing host memory";
-        const HANDLE: vk::ExternalMemoryHandleTypeFlags =
-            vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+        const HANDLE: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
         self.probe()?;
         let driver = Driver::of(self, OP)?;
         driver.needs(OP, ext::external_memory_host::NAME, "its driver imports no memory")?;
@@ -82,10 +81,7 @@ impl Gpu {
         unsafe { driver.instance.get_physical_device_properties2(driver.physical, &mut properties) };
         if host.min_imported_host_pointer_alignment > ALIGNMENT as u64 {
             let alignment = host.min_imported_host_pointer_alignment;
-            return Err(err!(
-                Unsupported,
-                "{OP}: the driver wants addresses that are multiples of {alignment}"
-            ));
+            return Err(err!(Unsupported, "{OP}: the driver wants addresses that are multiples of {alignment}"));
         }
         let bytes = memory.len() as u64 * 4;
         let pointer = memory.words.as_ptr().cast_mut().cast::<c_void>();
@@ -111,8 +107,7 @@ impl Gpu {
         let bound = if types == 0 || needs.size > bytes {
             Err(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE)
         } else {
-            let mut import =
-                vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HANDLE).host_pointer(pointer);
+            let mut import = vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HANDLE).host_pointer(pointer);
             let info = vk::MemoryAllocateInfo::default()
                 .allocation_size(bytes)
                 .memory_type_index(types.trailing_zeros())
@@ -142,8 +137,7 @@ impl Gpu {
         };
         // SAFETY: this device made it, with the usages of `desc` and not empty.
         // wgpu takes it as initialised.
-        let made =
-            self.scoped(OP, || unsafe { self.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
+        let made = self.scoped(OP, || unsafe { self.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
         let charge = Some(self.inner.meter.charge_for(&made, "host memory", 0));
         let raw = Raw { size: bytes, buffer: made, id: unique(), charge };
         let buffer = Buffer::new(self, self.unpooled(raw), bytes as usize / 4);

@@ -93,9 +93,7 @@ impl Gpu {
             (has.cooperative_matrix, Capabilities::COOPERATIVE_MATRIX),
         ];
         let missing = missing.into_iter().filter(|(has, _)| !has).map(|(_, capability)| capability).collect();
-        module
-            .check_without(missing)
-            .map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
+        module.check_without(missing).map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
         #[cfg(not(target_arch = "wasm32"))]
         let source = source_of(&module);
         #[cfg(target_arch = "wasm32")]
@@ -103,8 +101,7 @@ impl Gpu {
             let text = expand_text(name, text, &Spec::new(), Target::Tint)?;
             wgpu::ShaderSource::Wgsl(text.text().to_owned().into())
         };
-        let pipeline =
-            self.compile(&format!("{name}:{entry}"), module.facts(entry)?, source, false, begin)?;
+        let pipeline = self.compile(&format!("{name}:{entry}"), module.facts(entry)?, source, false, begin)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
 }
@@ -124,12 +121,7 @@ impl OwnKernel {
     /// [`TooLarge`](ErrorKind::TooLarge) for too many workgroups; [`Buffer`](ErrorKind::Buffer) for a
     /// buffer of another `Gpu`, a misaligned slice, or a binding that is only read and whose memory was never
     /// written. Nothing is recorded then.
-    pub fn record<E: Encoder>(
-        &self,
-        rec: &mut Recorder<E>,
-        args: &[Arg<'_>],
-        workgroups: [u32; 3],
-    ) -> Result<()> {
+    pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, args: &[Arg<'_>], workgroups: [u32; 3]) -> Result<()> {
         let name = &self.name;
         rec.check_alive()?;
         rec.check_owner(name, &self.gpu)?;
@@ -204,8 +196,7 @@ impl OwnKernel {
         let group = self.bind(args)?;
         let fold = self.gpu.prepare_lowered(counted::workgroups(items_per_workgroup, max_items))?;
         let workgroups = self.gpu.alloc::<u32>(3)?;
-        fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
-            .map_err(|e| e.context(name))?;
+        fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()]).map_err(|e| e.context(name))?;
         rec.keep([&workgroups.stored.memory].into_iter());
         self.set(rec, args, &group, None)?.dispatch_workgroups_indirect(workgroups.raw(), 0);
         rec.recorded(|| format!("{}; workgroups: counted on the device", self.description(args)));
@@ -279,10 +270,7 @@ impl OwnKernel {
                     uniforms.push(None);
                 }
                 (Arg::Uniform(_), kind) => {
-                    return Err(err!(
-                        Shape,
-                        "{name}: {what} is bound as {kind:?}; give it an argument of that kind"
-                    ));
+                    return Err(err!(Shape, "{name}: {what} is bound as {kind:?}; give it an argument of that kind"));
                 }
             }
         }
@@ -306,17 +294,12 @@ impl OwnKernel {
                     (Arg::Uniform(_), Some(p)) => p.raw.buffer.as_entire_buffer_binding(),
                     (Arg::Uniform(_), None) => return None,
                 };
-                Some(wgpu::BindGroupEntry {
-                    binding: binding.index,
-                    resource: wgpu::BindingResource::Buffer(buffer),
-                })
+                Some(wgpu::BindGroupEntry { binding: binding.index, resource: wgpu::BindingResource::Buffer(buffer) })
             })
             .collect::<Option<_>>()
             .unwrap_or_default();
-        let desc =
-            wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
-        self.gpu
-            .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))
+        let desc = wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
+        self.gpu.scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))
     }
 
     /// Sets pipeline and bindings in the open pass. `workgroups` is for the profile, if the number is known.
@@ -355,11 +338,7 @@ impl OwnKernel {
 
     /// Name and buffers, for the log.
     fn description(&self, args: &[Arg<'_>]) -> String {
-        format!(
-            "kernel {}: {}",
-            self.name,
-            described(self.buffers(args).map(|(name, _, slice)| (name, slice)))
-        )
+        format!("kernel {}: {}", self.name, described(self.buffers(args).map(|(name, _, slice)| (name, slice))))
     }
 
     /// Name, use and memory of each buffer.

@@ -146,8 +146,7 @@ impl Gpu {
             (p.features.pipeline_cache, "pipeline cache"),
         ];
         let listed = |wanted: bool| {
-            let names: Vec<_> =
-                features.iter().filter(|(has, _)| *has == wanted).map(|(_, name)| *name).collect();
+            let names: Vec<_> = features.iter().filter(|(has, _)| *has == wanted).map(|(_, name)| *name).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         #[cfg(feature = "disk-cache")]

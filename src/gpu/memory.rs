@@ -142,12 +142,7 @@ impl Meter {
     }
 
     /// Counts a buffer of tilework's under `label`.
-    pub(super) fn charge_for(
-        self: &Arc<Self>,
-        buffer: &wgpu::Buffer,
-        label: &str,
-        bytes: u64,
-    ) -> Arc<Charge> {
+    pub(super) fn charge_for(self: &Arc<Self>, buffer: &wgpu::Buffer, label: &str, bytes: u64) -> Arc<Charge> {
         let charge = self.charge(label, bytes, identity(buffer));
         #[cfg(target_arch = "wasm32")]
         let charge = {

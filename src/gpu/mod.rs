@@ -156,17 +156,11 @@ fn unique() -> u64 {
 }
 
 impl Gpu {
-    fn assemble(
-        device: wgpu::Device,
-        queue: wgpu::Queue,
-        profile: DeviceProfile,
-        options: &GpuOptions,
-    ) -> Self {
+    fn assemble(device: wgpu::Device, queue: wgpu::Queue, profile: DeviceProfile, options: &GpuOptions) -> Self {
         let profile = DeviceProfile { deterministic: options.deterministic, ..profile };
         let health = fence::Health::new(&device, profile.opened_by != OpenedBy::Caller);
         #[cfg(feature = "disk-cache")]
-        let store =
-            Store::new(&options.cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
+        let store = Store::new(&options.cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
         #[cfg(not(feature = "disk-cache"))]
         let store = Store;
         Self {

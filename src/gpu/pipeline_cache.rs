@@ -110,10 +110,8 @@ impl Gpu {
             } else {
                 device.create_shader_module(source)
             };
-            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-                label: Some(label),
-                entries: &entries,
-            });
+            let layout = device
+                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
             let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some(label),
                 bind_group_layouts: &[Some(&layout)],
@@ -161,18 +159,11 @@ impl Gpu {
     }
 
     /// Counts and logs the pipeline, and keeps its compiled form if it was not on disk.
-    fn keep_compiled(
-        &self,
-        label: &str,
-        key: &[u8],
-        cached: Option<(wgpu::PipelineCache, bool)>,
-        begin: Instant,
-    ) {
+    fn keep_compiled(&self, label: &str, key: &[u8], cached: Option<(wgpu::PipelineCache, bool)>, begin: Instant) {
         let store = self.store();
         let (found, time) = (matches!(cached, Some((_, true))), begin.elapsed());
         store.count(found, time);
-        let (how, milliseconds) =
-            (if found { "loaded from the cache" } else { "compiled" }, time.as_secs_f64() * 1e3);
+        let (how, milliseconds) = (if found { "loaded from the cache" } else { "compiled" }, time.as_secs_f64() * 1e3);
         log::debug!(target: "tilework", "{label}: {how} in {milliseconds:.1} ms");
         if found {
             return;
@@ -233,10 +224,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`warm_up`](Self::warm_up).
-    pub async fn warm_up_async<P: Borrow<Program>>(
-        &self,
-        programs: impl IntoIterator<Item = P>,
-    ) -> Result<()> {
+    pub async fn warm_up_async<P: Borrow<Program>>(&self, programs: impl IntoIterator<Item = P>) -> Result<()> {
         let kernels = distinct(programs);
         #[cfg(target_arch = "wasm32")]
         {

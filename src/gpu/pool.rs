@@ -188,13 +188,7 @@ impl Gpu {
     }
 
     /// Creates a wgpu buffer. Running out of memory is an error and disturbs nothing else.
-    pub(super) fn create_raw(
-        &self,
-        label: &str,
-        size: u64,
-        usage: wgpu::BufferUsages,
-        mapped: bool,
-    ) -> Result<Raw> {
+    pub(super) fn create_raw(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> Result<Raw> {
         let limit = self.profile().limits.max_buffer_size;
         if size > limit {
             return Err(err!(
@@ -205,8 +199,7 @@ impl Gpu {
         }
         let named = format!("tilework {label}");
         let desc = wgpu::BufferDescriptor { label: Some(&named), size, usage, mapped_at_creation: mapped };
-        let buffer =
-            self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
+        let buffer = self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
         let charge = self.inner.meter.charge_for(&buffer, label, size);
         Ok(Raw { buffer, id: unique(), size, charge: Some(charge) })
     }

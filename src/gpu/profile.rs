@@ -165,11 +165,7 @@ impl Profiler {
             NextStamp::First => (None, Some(first)),
             NextStamp::Second => (Some(first + 1), None),
         };
-        Some(wgpu::ComputePassTimestampWrites {
-            query_set,
-            beginning_of_pass_write_index,
-            end_of_pass_write_index,
-        })
+        Some(wgpu::ComputePassTimestampWrites { query_set, beginning_of_pass_write_index, end_of_pass_write_index })
     }
 
     /// Submits the op that has ended, and times it by the host's clock.
@@ -375,8 +371,7 @@ impl Profile {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for op in &self.ops {
             let cost = op.cost.map(|c| (c.flop.to_bits(), c.bytes.to_bits()));
-            let dispatches =
-                op.dispatches.iter().map(|d| (d.kernel.as_str(), d.workgroups, d.bound_bytes)).collect();
+            let dispatches = op.dispatches.iter().map(|d| (d.kernel.as_str(), d.workgroups, d.bound_bytes)).collect();
             let at = *known.entry((&op.op, &op.variant, cost, dispatches)).or_insert_with(|| {
                 let of_dispatches = vec![Some(0.0); op.dispatches.len()];
                 groups.push(Group { op, times: 0, seconds: 0.0, of_dispatches });

@@ -187,10 +187,7 @@ impl Gpu {
     /// assert_eq!(total.read()?, [7.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn recorder_in<'e>(
-        &self,
-        encoder: &'e mut wgpu::CommandEncoder,
-    ) -> Recorder<&'e mut wgpu::CommandEncoder> {
+    pub fn recorder_in<'e>(&self, encoder: &'e mut wgpu::CommandEncoder) -> Recorder<&'e mut wgpu::CommandEncoder> {
         let rec = self.record_into(encoder, None);
         let keep = rec.keep.clone();
         // Runs when the work is done, and is dropped with an encoder that is never submitted.
@@ -360,11 +357,7 @@ impl<E: Encoder> Recorder<E> {
     /// [`Shape`](ErrorKind::Shape) if the lengths differ; [`Aliasing`](ErrorKind::Aliasing) if both
     /// lie in one buffer; [`Buffer`](ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word
     /// with its neighbours, a buffer belongs to another `Gpu`, or the source was never written.
-    pub fn copy<'a, T: Element>(
-        &mut self,
-        from: impl Into<Slice<'a, T>>,
-        to: impl Into<Slice<'a, T>>,
-    ) -> Result<()> {
+    pub fn copy<'a, T: Element>(&mut self, from: impl Into<Slice<'a, T>>, to: impl Into<Slice<'a, T>>) -> Result<()> {
         let (from, to) = (from.into(), to.into());
         self.gpu.probe()?;
         if from.len() != to.len() {
@@ -386,8 +379,7 @@ impl<E: Encoder> Recorder<E> {
         {
             return Err(err!(Buffer, "copy: the source needs usage COPY_SRC and the target COPY_DST"));
         }
-        let uses =
-            [("the source", Access::Read, from.untyped()), ("the target", Access::Write, to.untyped())];
+        let uses = [("the source", Access::Read, from.untyped()), ("the target", Access::Write, to.untyped())];
         check_written("copy", &uses.map(|(name, access, slice)| slice.used(name, access)))?;
         self.begin_command("copy", 2 * bytes)?;
         self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);

@@ -70,10 +70,7 @@ pub(super) struct Exportable {
 }
 
 /// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not Vulkan, lacks them, or fails to open.
-pub(super) fn open(
-    adapter: &wgpu::Adapter,
-    desc: &wgpu::DeviceDescriptor<'_>,
-) -> Option<(wgpu::Device, wgpu::Queue)> {
+pub(super) fn open(adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>) -> Option<(wgpu::Device, wgpu::Queue)> {
     // SAFETY: the handle is not destroyed here.
     let hal = unsafe { adapter.as_hal::<Vulkan>() }?;
     let capabilities = hal.physical_device_capabilities();
@@ -95,12 +92,7 @@ pub(super) fn open(
     // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds extensions that
     // the driver lists and removes nothing.
     let opened = unsafe {
-        hal.open_with_callback(
-            desc.required_features,
-            &desc.required_limits,
-            &desc.memory_hints,
-            Some(Box::new(add)),
-        )
+        hal.open_with_callback(desc.required_features, &desc.required_limits, &desc.memory_hints, Some(Box::new(add)))
     };
     // SAFETY: opened from this adapter just now, with the features of `desc`.
     unsafe { adapter.create_device_from_hal::<Vulkan>(opened.ok()?, desc) }.ok()
@@ -112,10 +104,9 @@ pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
             (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or split the work")
         }
-        vk::Result::ERROR_TOO_MANY_OBJECTS => (
-            ErrorKind::OutOfMemory,
-            "; each shared buffer is an allocation of its own: share fewer, larger ones",
-        ),
+        vk::Result::ERROR_TOO_MANY_OBJECTS => {
+            (ErrorKind::OutOfMemory, "; each shared buffer is an allocation of its own: share fewer, larger ones")
+        }
         vk::Result::ERROR_DEVICE_LOST => (ErrorKind::DeviceLost, "; open a new Gpu"),
         _ => (ErrorKind::Validation, ""),
     };
@@ -356,9 +347,8 @@ impl Driver<'_> {
         };
         // SAFETY: this device made it, with the usages of `desc` and not empty; `alloc_shared` clears it before
         // use.
-        let buffer = self
-            .gpu
-            .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
+        let buffer =
+            self.gpu.scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
         let charge = Some(self.gpu.inner.meter.charge_for(&buffer, "shared", bytes));
         let raw = Raw { size: bytes, buffer, id: unique(), charge };
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
@@ -397,9 +387,8 @@ impl Driver<'_> {
         let get = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(handle);
         let exporter = khr::external_memory_fd::Device::new(&self.instance, &self.device);
         // SAFETY: memory and buffer belong together and nothing is bound yet; the memory was allocated for export.
-        let fd = unsafe {
-            self.device.bind_buffer_memory(buffer, memory, 0).and_then(|()| exporter.get_memory_fd(&get))
-        };
+        let fd =
+            unsafe { self.device.bind_buffer_memory(buffer, memory, 0).and_then(|()| exporter.get_memory_fd(&get)) };
         match fd {
             // SAFETY: a new descriptor that is ours to close.
             Ok(fd) => Ok((memory, needs.size, unsafe { OwnedFd::from_raw_fd(fd) })),
@@ -465,23 +454,16 @@ impl SharedTimeline {
         )?;
         let mut timeline = vk::PhysicalDeviceTimelineSemaphoreFeatures::default();
         let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut timeline);
-        let mut kind = vk::SemaphoreTypeCreateInfo::default()
-            .semaphore_type(vk::SemaphoreType::TIMELINE)
-            .initial_value(0);
-        let info =
-            vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(HANDLE).push_next(&mut kind);
+        let mut kind =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
+        let info = vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(HANDLE).push_next(&mut kind);
         let mut able = vk::ExternalSemaphoreProperties::default();
         // SAFETY: Vulkan 1.1 has the calls; the structures live here.
         unsafe {
             driver.instance.get_physical_device_features2(driver.physical, &mut features);
-            driver.instance.get_physical_device_external_semaphore_properties(
-                driver.physical,
-                &info,
-                &mut able,
-            );
+            driver.instance.get_physical_device_external_semaphore_properties(driver.physical, &info, &mut able);
         }
-        let exportable =
-            able.external_semaphore_features.contains(vk::ExternalSemaphoreFeatureFlags::EXPORTABLE);
+        let exportable = able.external_semaphore_features.contains(vk::ExternalSemaphoreFeatureFlags::EXPORTABLE);
         // wgpu enables timeline semaphores wherever the driver has them.
         if timeline.timeline_semaphore == vk::FALSE || !exportable {
             return Err(err!(
@@ -491,9 +473,8 @@ impl SharedTimeline {
                 gpu.profile().driver
             ));
         }
-        let mut kind = vk::SemaphoreTypeCreateInfo::default()
-            .semaphore_type(vk::SemaphoreType::TIMELINE)
-            .initial_value(0);
+        let mut kind =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(HANDLE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind).push_next(&mut export);
         // SAFETY: extension and feature are there, and the structures live here.

@@ -258,12 +258,7 @@ impl ChunkStamps {
             let buffer = |usage| {
                 let size = 8 * u64::from(STAMPS);
                 let label = Some("tilework stream timer");
-                device.create_buffer(&wgpu::BufferDescriptor {
-                    label,
-                    size,
-                    usage,
-                    mapped_at_creation: false,
-                })
+                device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false })
             };
             Self {
                 queries: device.create_query_set(&wgpu::QuerySetDescriptor {

@@ -72,11 +72,7 @@ impl Gpu {
     /// # Errors
     /// Those of `record`; device lost.
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn measure(
-        &self,
-        runs: usize,
-        record: impl FnMut(&mut Recorder) -> Result<()>,
-    ) -> Result<Measurement> {
+    pub fn measure(&self, runs: usize, record: impl FnMut(&mut Recorder) -> Result<()>) -> Result<Measurement> {
         Waiting::block(|waiting| self.measure_by(waiting, runs, record))
     }
 
@@ -146,8 +142,7 @@ impl Gpu {
         }
         let capacity = 2 * runs as u32;
         let queries = self.timestamps(capacity)?;
-        let clock =
-            PassClock { queries: queries.clone(), capacity, used: 0, running: false, unstamped: false };
+        let clock = PassClock { queries: queries.clone(), capacity, used: 0, running: false, unstamped: false };
         let mut rec = self.record_into(self.encoder(), Some(PassStamps::Runs(clock)));
         for _ in 0..runs {
             record(&mut rec)?;
@@ -164,8 +159,7 @@ impl Gpu {
         let ticks = self.submit_stamped(waiting, encoder, &[(queries, used)]).await?;
         drop(keep);
         let period = self.tick_seconds();
-        let mut seconds: Vec<f64> =
-            ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
+        let mut seconds: Vec<f64> = ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
         // Runs that recorded nothing.
         seconds.resize(runs, 0.0);
         seconds.sort_by(f64::total_cmp);
@@ -174,8 +168,7 @@ impl Gpu {
 
     /// A query set of `count` timestamps, at most 4096.
     pub(super) fn timestamps(&self, count: u32) -> Result<wgpu::QuerySet> {
-        let desc =
-            wgpu::QuerySetDescriptor { label: Some("tilework timer"), ty: wgpu::QueryType::Timestamp, count };
+        let desc = wgpu::QuerySetDescriptor { label: Some("tilework timer"), ty: wgpu::QueryType::Timestamp, count };
         self.scoped("timing", || self.inner.device.create_query_set(&desc))
     }
 
@@ -197,9 +190,7 @@ impl Gpu {
             self.inner.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("tilework timer"),
                 size: stamps * 8,
-                usage: wgpu::BufferUsages::QUERY_RESOLVE
-                    | wgpu::BufferUsages::COPY_SRC
-                    | wgpu::BufferUsages::STORAGE,
+                usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::STORAGE,
                 mapped_at_creation: false,
             })
         })?;

@@ -215,11 +215,8 @@ impl Gpu {
         }
         let raw = self.staging(Direction::Up, size)?;
         self.scoped("uploading", || {
-            let mut view = raw
-                .buffer
-                .slice(..size)
-                .get_mapped_range_mut()
-                .map_err(|e| err!(DeviceLost, "uploading: {e}"))?;
+            let mut view =
+                raw.buffer.slice(..size).get_mapped_range_mut().map_err(|e| err!(DeviceLost, "uploading: {e}"))?;
             view.slice(..bytes.len()).copy_from_slice(bytes);
             drop(view);
             raw.buffer.unmap();
@@ -315,9 +312,11 @@ impl Pending {
     }
 
     fn view(&self) -> Result<wgpu::BufferView> {
-        self.raw.buffer.slice(..self.bytes.next_multiple_of(4)).get_mapped_range().map_err(|e| {
-            err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
-        })
+        self.raw
+            .buffer
+            .slice(..self.bytes.next_multiple_of(4))
+            .get_mapped_range()
+            .map_err(|e| err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu"))
     }
 
     /// Appends the data. The buffer must be mapped.
@@ -435,8 +434,7 @@ impl Moving {
                 to.slice(begin..begin + bytes.len() / T::DTYPE.size())?.write(bytemuck::cast_slice(bytes))
             })
         };
-        let write_from =
-            |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
+        let write_from = |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
         let copiers = self.parts.len().min(COPIERS);
         if copiers < 2 {
             return write_from(0, 1);
@@ -450,9 +448,7 @@ impl Moving {
             let mut result = write_from(0, copiers);
             for (first, thread) in threads {
                 let written = match thread {
-                    Ok(thread) => {
-                        thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked")))
-                    }
+                    Ok(thread) => thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked"))),
                     Err(_) => write_from(first, copiers),
                 };
                 result = result.and(written);

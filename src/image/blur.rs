@@ -101,10 +101,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("tiled", "a tile and its halo in workgroup memory"),
     Variant::portable("separable", "sums along rows, then along columns; running sums for bytes"),
-    Variant::portable(
-        "fused",
-        "rows and columns by tiles in one dispatch, sums along rows in workgroup memory",
-    ),
+    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
     Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 
@@ -218,9 +215,9 @@ impl Blur {
             "separable" if self.scratch() > binding => {
                 Some(format!("{} bytes of scratch in one binding (at most {binding})", self.scratch()))
             }
-            "tiled" if needed > there => Some(format!(
-                "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
-            )),
+            "tiled" if needed > there => {
+                Some(format!("{needed} bytes of workgroup memory for a tile and its halo (there are {there})"))
+            }
             "naive" | "tiled" if radius > MAX_EVERYWHERE && profile.ends_loops() => Some(format!(
                 "a driver that runs more than {} loop rounds of a thread (radius {radius})",
                 profile.max_rounds()
@@ -240,11 +237,8 @@ impl Blur {
         let groups = w.div_ceil(4);
         let operands: Vec<_> = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let radius = self.radius as u32;
-        let params = LinesParams {
-            radius_x: radius,
-            radius_y: radius,
-            ..LinesParams::of([d, h, w], self.image.step())
-        };
+        let params =
+            LinesParams { radius_x: radius, radius_y: radius, ..LinesParams::of([d, h, w], self.image.step()) };
         let each = |work: usize| Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
         match program.variant() {
             "naive" => {
@@ -261,12 +255,8 @@ impl Blur {
                 program.decision.because(format_args!("tile of {TILE} x {TILE}: reuse {reuse:.2}"));
                 let (tiles_x, tiles_y) = (w.div_ceil(TILE), h.div_ceil(TILE));
                 let tiles = tiles_x * tiles_y * d;
-                let params = LinesParams {
-                    tiles_x: tiles_x as u32,
-                    tiles_y: tiles_y as u32,
-                    tiles: tiles as u32,
-                    ..params
-                };
+                let params =
+                    LinesParams { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, tiles: tiles as u32, ..params };
                 let kernel = program.kernel(Kernel { spec, ..kernel });
                 program.dispatch(kernel, &params, operands, Grid::fold(tiles as u64));
             }
@@ -277,10 +267,8 @@ impl Blur {
                 let work = groups * h * d;
                 let of_rows = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(rows, &of_rows, vec![operands[0], sums], each(work));
-                let spec = self
-                    .mean(Spec::new(), dtype)
-                    .constant("ROWS", ROWS as u32)
-                    .flag("VECTORS", w.is_multiple_of(4));
+                let spec =
+                    self.mean(Spec::new(), dtype).constant("ROWS", ROWS as u32).flag("VECTORS", w.is_multiple_of(4));
                 let columns = program.kernel(Kernel::of_file("image/blur_columns", spec));
                 let work = groups * h.div_ceil(ROWS) * d;
                 let of_columns = LinesParams { tiles: work as u32, ..params };
@@ -312,8 +300,7 @@ impl<T: Element> Op<T> for Blur {
                 "{name}: the maximum radius is {MAX_RADIUS}, above which sums do not fit 32 bits; blur twice"
             ));
         }
-        let (variant, decision) =
-            choose("blur", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
+        let (variant, decision) = choose("blur", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let len = operands[0].len;
         if let Some(what) = self.missing(variant.name, dtype, profile).filter(|_| len > 0) {
             return Err(err!(

@@ -130,8 +130,7 @@ impl Equalize {
             if self.image.channels > 1 {
                 let spec = Spec::new().flag("BYTES", bytes).flag("HALVES", halves);
                 let kernel = program.kernel(Kernel::of_file("image/equalize_split", spec));
-                let params =
-                    SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
+                let params = SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
                 let grid = Grid::fold(pixels.div_ceil(in_word).div_ceil(WORKGROUP_SIZE) as u64);
                 program.dispatch(kernel, &params, vec![input, alone], grid);
             }

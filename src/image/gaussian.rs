@@ -71,10 +71,7 @@ pub struct Gaussian {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("passes", "sums along rows, then along columns, a dispatch each"),
-    Variant::portable(
-        "fused",
-        "rows and columns by tiles in one dispatch, sums along rows in workgroup memory",
-    ),
+    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
     Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 
@@ -113,8 +110,7 @@ impl Gaussian {
     /// Returns the weights of a line.
     pub(crate) fn weights(&self) -> Vec<f64> {
         let radius = self.reach() as i32;
-        let raw: Vec<f64> =
-            (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();
+        let raw: Vec<f64> = (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();
         let total: f64 = raw.iter().sum();
         raw.into_iter().map(|w| w / total).collect()
     }
@@ -240,12 +236,7 @@ pub(super) fn boundaries() -> Vec<&'static str> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb([50, 40]), b)).to_vec();
-    let others = [
-        Image::grey([50, 40]),
-        Image::new([50, 40], 2),
-        Image::rgba([50, 40]),
-        Image::rgb([50, 40]).planar(),
-    ];
+    let others = [Image::grey([50, 40]), Image::new([50, 40], 2), Image::rgba([50, 40]), Image::rgb([50, 40]).planar()];
     forms.extend(others.map(|image| (image, Boundary::Clamp)));
     if variant != "register" {
         forms.push((Image::rgb([50, 41]), Boundary::Clamp));

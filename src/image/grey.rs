@@ -128,9 +128,8 @@ impl<T: Element> Op<T> for Grey {
                 image.channels
             ));
         }
-        let (variant, decision) = choose("grey", &self.variant, VARIANTS, profile, || {
-            ("packed", "reads every word once".to_owned())
-        })?;
+        let (variant, decision) =
+            choose("grey", &self.variant, VARIANTS, profile, || ("packed", "reads every word once".to_owned()))?;
         let mut program = Program::new("grey", decision);
         let (len, pixels) = (operands[0].len, operands[1].len);
         let bytes = (3 * pixels + pixels) * dtype.size();

@@ -117,10 +117,7 @@ impl Image {
         profile: &DeviceProfile,
     ) -> Result<Vec<Operand>> {
         if !TYPES.contains(&dtype) {
-            return Err(err!(
-                Unsupported,
-                "{name}: elements of {dtype}; convert the image to u8, f16 or f32"
-            ));
+            return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8, f16 or f32"));
         }
         if !(1..=4).contains(&self.channels) {
             return Err(err!(
@@ -131,8 +128,7 @@ impl Image {
         }
         let len = elements(name, "input", &[self.h, self.w, self.channels])?;
         let input = Operand { name: "input", dtype, len, access: Access::Read };
-        let output =
-            Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
+        let output = Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
         let operands = vec![input, output];
         profile.check_bindings(name, &operands[..1], "process chunks of rows, a call each")?;
         profile.check_count(name, &operands[0], MAX_ELEMENTS, "process chunks of rows, a call each")?;

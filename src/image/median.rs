@@ -171,12 +171,8 @@ impl Median {
         let spec = self.boundary.add_to(Spec::new(), self.size > h.min(w / step));
         let spec = source(target(spec, dtype, w.is_multiple_of(4)), dtype).flag("BYTES", dtype == DType::U8);
         let work = w.div_ceil(4) * h * d;
-        let params = LinesParams {
-            tiles: work as u32,
-            radius_x: radius,
-            radius_y: radius,
-            ..LinesParams::of(extents, step)
-        };
+        let params =
+            LinesParams { tiles: work as u32, radius_x: radius, radius_y: radius, ..LinesParams::of(extents, step) };
         let each = Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
         let (kernel, params, grid) = match program.variant() {
             "network" => {
@@ -188,18 +184,11 @@ impl Median {
                 (Kernel::of_file("image/median_network", spec), params, each)
             }
             "tiled" => {
-                let spec = spec
-                    .constant("TILE", TILE as u32)
-                    .constant("RADIUS", radius)
-                    .constant("STEP", step as u32);
+                let spec = spec.constant("TILE", TILE as u32).constant("RADIUS", radius).constant("STEP", step as u32);
                 let (tiles_x, tiles_y) = (w.div_ceil(TILE), h.div_ceil(TILE));
                 let tiles = tiles_x * tiles_y * d;
-                let params = LinesParams {
-                    tiles_x: tiles_x as u32,
-                    tiles_y: tiles_y as u32,
-                    tiles: tiles as u32,
-                    ..params
-                };
+                let params =
+                    LinesParams { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, tiles: tiles as u32, ..params };
                 (Kernel::of_file("image/median_tiled", spec), params, Grid::fold(tiles as u64))
             }
             _ => (Kernel::of_file("image/median_naive", spec), params, each),
@@ -224,8 +213,7 @@ impl<T: Element> Op<T> for Median {
         let name = format!("median of {} by size {}", image.name(), self.size);
         let operands = image.operands(&name, dtype, image.channels, profile)?;
         self.check(&name, dtype)?;
-        let (variant, decision) =
-            choose("median", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let (variant, decision) = choose("median", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let len = operands[0].len;
         if let Some(what) = self.missing(variant.name, profile).filter(|_| len > 0) {
             return Err(err!(
@@ -282,9 +270,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     forms.extend(others.map(|image| (image, Boundary::Clamp)));
     let sizes: &[usize] = if variant == "network" { &[3, 5] } else { &[3] };
     let mut programs = Vec::new();
-    for (size, (image, boundary)) in
-        sizes.iter().flat_map(|size| forms.iter().map(move |form| (*size, *form)))
-    {
+    for (size, (image, boundary)) in sizes.iter().flat_map(|size| forms.iter().map(move |form| (*size, *form))) {
         let median = Median::new(image, size).boundary(boundary).variant(variant);
         programs.push(Op::<u8>::lower(&median, profile)?);
         programs.push(Op::<f32>::lower(&median, profile)?);

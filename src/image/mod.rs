@@ -33,5 +33,4 @@ pub use sobel::{Gradient, Sobel};
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] =
-    &[grey::INFO, blur::INFO, gaussian::INFO, median::INFO, sobel::INFO, equalize::INFO];
+pub const OPS: &[Operation] = &[grey::INFO, blur::INFO, gaussian::INFO, median::INFO, sobel::INFO, equalize::INFO];

@@ -167,8 +167,7 @@ impl Sobel {
             (Kernel::of_file("image/sobel_naive", spec), h)
         };
         let work = w.div_ceil(4) * blocks * d;
-        let params =
-            LinesParams { tiles: work as u32, radius_x: 1, ..LinesParams::of(extents, self.image.step()) };
+        let params = LinesParams { tiles: work as u32, radius_x: 1, ..LinesParams::of(extents, self.image.step()) };
         let kernel = program.kernel(kernel);
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64));
@@ -186,8 +185,7 @@ impl<T: Element> Op<T> for Sobel {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
-        let operands =
-            image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
+        let operands = image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
         let (_, decision) = choose("sobel", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let mut program = Program::new("sobel", decision);
         let len = operands[0].len;

@@ -176,8 +176,7 @@ impl Gpu {
                 for i in 0..if by_lines { lines } else { 0 } {
                     let line = if order == Order::RowMajor { matrix.row(i) } else { matrix.column(i) };
                     packer.extend(
-                        line.filter(|line| line.len() == line_len)
-                            .ok_or_else(|| bad_line(order, i, line_len))?,
+                        line.filter(|line| line.len() == line_len).ok_or_else(|| bad_line(order, i, line_len))?,
                     )?;
                 }
                 for row in 0..if by_lines || len == 0 { 0 } else { rows } {

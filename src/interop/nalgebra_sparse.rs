@@ -95,7 +95,6 @@ impl TryFrom<&Coo> for CooMatrix<f32> {
         matrix.validate()?;
         let (row_idxs, col_idxs) = (theirs(&matrix.row_idxs)?, theirs(&matrix.col_idxs)?);
         let values = copied(NAME, &matrix.values)?;
-        Self::try_from_triplets(matrix.rows, matrix.cols, row_idxs, col_idxs, values)
-            .map_err(|e| wrong_format(&e))
+        Self::try_from_triplets(matrix.rows, matrix.cols, row_idxs, col_idxs, values).map_err(|e| wrong_format(&e))
     }
 }

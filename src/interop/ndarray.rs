@@ -76,8 +76,7 @@ where
 
 impl<T: Element> FromDense<T> for Array2<T> {
     fn from_dense([rows, cols]: [usize; 2], order: Order, values: Vec<T>) -> Result<Self> {
-        Array2::from_shape_vec((rows, cols).set_f(order == Order::ColumnMajor), values)
-            .map_err(|e| wrong_shape(&e))
+        Array2::from_shape_vec((rows, cols).set_f(order == Order::ColumnMajor), values).map_err(|e| wrong_shape(&e))
     }
 }
 

@@ -4,17 +4,13 @@ use crate::error::{Result, err, with_room};
 use crate::sparse::{Csc, Csr, Duplicates};
 use std::borrow::Cow;
 
-pub(super) fn indices_u32<I: Copy>(
-    name: &str,
-    from: &[I],
-    number: impl Fn(I) -> Option<usize>,
-) -> Result<Vec<u32>> {
+pub(super) fn indices_u32<I: Copy>(name: &str, from: &[I], number: impl Fn(I) -> Option<usize>) -> Result<Vec<u32>> {
     let mut list = with_room(name, from.len())?;
     for (at, &index) in from.iter().enumerate() {
         let index = number(index).and_then(|i| u32::try_from(i).ok());
-        list.push(index.ok_or_else(|| {
-            err!(TooLarge, "{name}: index {at} is outside 0 to 2^32 - 1; split the matrix")
-        })?);
+        list.push(
+            index.ok_or_else(|| err!(TooLarge, "{name}: index {at} is outside 0 to 2^32 - 1; split the matrix"))?,
+        );
     }
     Ok(list)
 }
@@ -24,11 +20,7 @@ pub(super) fn indices_to<I>(name: &str, from: &[u32], number: impl Fn(usize) -> 
     let mut list = with_room(name, from.len())?;
     for &index in from {
         list.push(number(index as usize).ok_or_else(|| {
-            err!(
-                TooLarge,
-                "{name}: the index {index} exceeds {}; use a wider type",
-                std::any::type_name::<I>()
-            )
+            err!(TooLarge, "{name}: the index {index} exceeds {}; use a wider type", std::any::type_name::<I>())
         })?);
     }
     Ok(list)

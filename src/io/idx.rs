@@ -78,10 +78,7 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
         8 => {}
         9 | 11..=14 => {
             let name = ["signed bytes", "", "i16", "i32", "f32", "f64"][usize::from(dtype) - 9];
-            return Err(err!(
-                Unsupported,
-                "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"
-            ));
+            return Err(err!(Unsupported, "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"));
         }
         _ => return Err(err!(Malformed, "idx: the magic number names the unknown type {dtype}")),
     }

@@ -158,8 +158,7 @@ fn write_sparse(target: &mut impl Write, matrix: &Triplets) -> Result<()> {
             "matrix market: {n} row indices, {n_cols} column indices and {n_values} values; the numbers must be equal"
         ));
     }
-    writeln!(target, "%%MatrixMarket matrix coordinate real general\n{rows} {cols} {n}")
-        .map_err(|e| failed(&e))?;
+    writeln!(target, "%%MatrixMarket matrix coordinate real general\n{rows} {cols} {n}").map_err(|e| failed(&e))?;
     for ((&row, &col), value) in row_idxs.iter().zip(col_idxs).zip(values) {
         if row as usize >= *rows || col as usize >= *cols {
             return Err(err!(
@@ -266,10 +265,9 @@ impl<R: BufRead> Lines<R> {
         let words: Vec<_> = text.split_ascii_whitespace().collect();
         let unsupported = |what: &str| err!(Unsupported, "matrix market: line 1: {what}");
         let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
-            return Err(self.wrong(&format!(
-                "`{}` is not `%%MatrixMarket matrix FORMAT VALUES SYMMETRY`",
-                self.shown()
-            )));
+            return Err(
+                self.wrong(&format!("`{}` is not `%%MatrixMarket matrix FORMAT VALUES SYMMETRY`", self.shown()))
+            );
         };
         let sparse = match format {
             "coordinate" => true,
@@ -294,13 +292,10 @@ impl<R: BufRead> Lines<R> {
                 return Err(self.wrong("a pattern has no signs, so it cannot be skew-symmetric"));
             }
             "hermitian" => {
-                return Err(unsupported(
-                    "hermitian matrices are complex; use general, symmetric or skew-symmetric",
-                ));
+                return Err(unsupported("hermitian matrices are complex; use general, symmetric or skew-symmetric"));
             }
             _ => {
-                return Err(self
-                    .wrong(&format!("the symmetry `{symmetry}`; use general, symmetric or skew-symmetric")));
+                return Err(self.wrong(&format!("the symmetry `{symmetry}`; use general, symmetric or skew-symmetric")));
             }
         };
         Ok((sparse, field, symmetry))
@@ -319,8 +314,7 @@ impl<R: BufRead> Lines<R> {
                 Err(self.wrong(&format!("{rows} x {cols}: indices have 32 bits")))
             }
             (true, &[rows, cols, entries]) => {
-                let entries =
-                    usize::try_from(entries).map_err(|_| self.wrong("the entries exceed memory"))?;
+                let entries = usize::try_from(entries).map_err(|_| self.wrong("the entries exceed memory"))?;
                 Ok((rows as usize, cols as usize, entries))
             }
             (false, &[rows, cols]) => {
@@ -352,10 +346,8 @@ impl<R: BufRead> Lines<R> {
             }
             let (row, col, value) = self.entry(rows, cols, field)?;
             if symmetry == Symmetry::Skew && row == col && value != 0.0 {
-                return Err(self.wrong(&format!(
-                    "`{}` is on the diagonal, which is 0 in a skew-symmetric matrix",
-                    self.shown()
-                )));
+                return Err(self
+                    .wrong(&format!("`{}` is on the diagonal, which is 0 in a skew-symmetric matrix", self.shown())));
             }
             if symmetry != Symmetry::General && row != col {
                 push(&mut mirrored, matrix.values.len())?;
@@ -381,9 +373,8 @@ impl<R: BufRead> Lines<R> {
         let mut words = self.line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let parts = (words.next(), words.next(), words.next(), words.next());
         let index = |word: &[u8], extent: usize, what: &str| -> Result<u32> {
-            let number = whole(word).ok_or_else(|| {
-                self.wrong(&format!("`{}`: a {what} is a whole number of at least 1", self.shown()))
-            })?;
+            let number = whole(word)
+                .ok_or_else(|| self.wrong(&format!("`{}`: a {what} is a whole number of at least 1", self.shown())))?;
             if number == 0 || number > extent as u64 {
                 return Err(self.wrong(&format!("{what} {number} is outside the {rows} x {cols} matrix")));
             }
@@ -406,10 +397,7 @@ impl<R: BufRead> Lines<R> {
 
     fn value(&self, word: &[u8], field: ValueField) -> Result<f32> {
         let (value, kind) = if field == ValueField::Integer {
-            (
-                std::str::from_utf8(word).ok().and_then(|text| text.parse::<i64>().ok()).map(|x| x as f32),
-                "an integer",
-            )
+            (std::str::from_utf8(word).ok().and_then(|text| text.parse::<i64>().ok()).map(|x| x as f32), "an integer")
         } else {
             (number(word), "a number")
         };

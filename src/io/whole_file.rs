@@ -132,10 +132,7 @@ impl WriteTo {
 /// # std::fs::remove_file(path).unwrap();
 /// # Ok::<(), tilework::Error>(())
 /// ```
-pub fn write_aside(
-    path: impl AsRef<Path>,
-    write: impl FnOnce(&mut WholeFile) -> io::Result<()>,
-) -> Result<()> {
+pub fn write_aside(path: impl AsRef<Path>, write: impl FnOnce(&mut WholeFile) -> io::Result<()>) -> Result<()> {
     let path = path.as_ref();
     let mut file = WholeFile::create(path)?;
     write(&mut file).map_err(|e| {
@@ -208,9 +205,7 @@ impl Destination {
             }),
             Ok(there) if is_socket(&there) => Err(io::Error::other("it is a socket; name a file")),
             Ok(_) => Ok(Self::Stream(path.to_owned())),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::File { target: new_target(path)?, old: None })
-            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::File { target: new_target(path)?, old: None }),
             Err(e) => Err(e),
         }
     }
@@ -218,9 +213,7 @@ impl Destination {
     fn open(self) -> io::Result<WriteTo> {
         match self {
             Self::Standard(file) => Ok(WriteTo::Stream(BufWriter::new(file))),
-            Self::Stream(path) => {
-                Ok(WriteTo::Stream(BufWriter::new(File::options().write(true).open(path)?)))
-            }
+            Self::Stream(path) => Ok(WriteTo::Stream(BufWriter::new(File::options().write(true).open(path)?))),
             Self::File { target, old } => {
                 // A read-only file is not replaced. The file may be gone by now.
                 let there = old.map(|old| File::options().write(true).open(&target).map(|_| old));
@@ -277,9 +270,7 @@ fn standard(there: &Metadata) -> Option<File> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
     let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
-    let same = |file: &File| {
-        file.metadata().is_ok_and(|open| (open.dev(), open.ino()) == (there.dev(), there.ino()))
-    };
+    let same = |file: &File| file.metadata().is_ok_and(|open| (open.dev(), open.ino()) == (there.dev(), there.ino()));
     streams.into_iter().flatten().map(File::from).find(same)
 }
 

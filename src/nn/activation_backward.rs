@@ -118,8 +118,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let value = asked.any("value")?;
     asked.check_type(&value)?;
     let dy = asked.like("dy", value.shape())?;
-    let op =
-        ActivationBackward::new(Activation::asked(asked.settings())?, value.len()).variant(asked.variant());
+    let op = ActivationBackward::new(Activation::asked(asked.settings())?, value.len()).variant(asked.variant());
     let (dtype, dx) = (value.dtype(), Role::Result(value.shape().to_vec()));
     let operands = vec![Role::Given(value), Role::Given(dy), dx];
     by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))

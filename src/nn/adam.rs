@@ -228,11 +228,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("decay", "0"),
         Setting::flag("decoupled"),
     ],
-    domains: &[
-        ("second", Domain::NotNegative),
-        ("fullness", Domain::Shares),
-        ("device-rate", Domain::Shares),
-    ],
+    domains: &[("second", Domain::NotNegative), ("fullness", Domain::Shares), ("device-rate", Domain::Shares)],
     make: Some(make),
     variants: Adam::variants,
     samples,

@@ -75,12 +75,7 @@ impl BatchChannels<'_> {
 
     /// Finds mean and variance of each channel of `x`. Updates the running mean and variance `running` in place or, if
     /// there are four, writes the last two.
-    pub(super) fn statistics(
-        &self,
-        program: &mut Program,
-        x: Resource,
-        running: &[Binding],
-    ) -> ChannelStatistics {
+    pub(super) fn statistics(&self, program: &mut Program, x: Resource, running: &[Binding]) -> ChannelStatistics {
         let [mean, variance] = [(); 2].map(|()| program.scratch(4 * self.channels()));
         self.join(program, &[x], None, [mean, variance], running);
         ChannelStatistics { mean, variance }
@@ -130,8 +125,7 @@ impl BatchChannels<'_> {
             correction: self.correction,
             ..ChannelParams::default()
         };
-        let spec =
-            Spec::new().constant("WORKGROUP_SIZE", WORKGROUP as u32).flag("GRADIENTS", statistics.is_some());
+        let spec = Spec::new().constant("WORKGROUP_SIZE", WORKGROUP as u32).flag("GRADIENTS", statistics.is_some());
         let entry = "batch_norm_train_partials";
         let of_parts = spec.clone().flag("VECTORS", self.vectors());
         let kernel = program.kernel(Kernel::library("nn/batch_norm_train_partials", entry, of_parts));

@@ -60,8 +60,7 @@ pub struct BatchNorm {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("planes", "a thread computes one or four elements of a plane")];
+const VARIANTS: &[Variant] = &[Variant::portable("planes", "a thread computes one or four elements of a plane")];
 
 kernel_params! {
     struct BatchNormParams { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
@@ -111,9 +110,8 @@ impl Op<f32> for BatchNorm {
         check_rows("batch-norm", &program.operands[0], plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;
         let vectors = plane.is_multiple_of(4);
-        let spec = Spec::new()
-            .slot("activation", Fragment::Library(self.activation.fragment()))
-            .flag("VECTORS", vectors);
+        let spec =
+            Spec::new().slot("activation", Fragment::Library(self.activation.fragment())).flag("VECTORS", vectors);
         let kernel = program.kernel(Kernel::library("nn/batch_norm", "batch_norm", spec));
         let plane_bytes = 4 * plane as u64;
         for chunk in profile.chunks((n * c) as u64, plane_bytes) {

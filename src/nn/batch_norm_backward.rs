@@ -105,14 +105,8 @@ impl Op<f32> for BatchNormBackward {
     proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let channels = BatchChannels {
-            op: INFO.name,
-            shape: self.shape,
-            eps: self.eps,
-            momentum: 0.0,
-            correction: 1.0,
-            profile,
-        };
+        let channels =
+            BatchChannels { op: INFO.name, shape: self.shape, eps: self.eps, momentum: 0.0, correction: 1.0, profile };
         let tiles = || channels.tiles(2);
         let policy = || channels.preferred(tiles());
         let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile, policy)?;

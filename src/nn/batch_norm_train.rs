@@ -144,12 +144,7 @@ impl BatchNormTrain {
     leave_out_posts!();
 
     /// Returns the same norm as a layer of a network.
-    pub(super) fn within(
-        &self,
-        shape: [usize; 4],
-        running: RunningStatistics,
-        activation: Activation,
-    ) -> Self {
+    pub(super) fn within(&self, shape: [usize; 4], running: RunningStatistics, activation: Activation) -> Self {
         Self { shape, running, activation, ..self.clone() }
     }
 
@@ -210,10 +205,7 @@ impl Op<f32> for BatchNormTrain {
                 self.momentum
             ));
         }
-        if program.operands[0].len == self.shape[1]
-            && !self.population
-            && running != RunningStatistics::Absent
-        {
+        if program.operands[0].len == self.shape[1] && !self.population && running != RunningStatistics::Absent {
             return Err(err!(
                 Shape,
                 "{op}: x of {:?} has one element a channel, which has no unbiased variance; take more, or `population`",
@@ -247,8 +239,7 @@ impl Op<f32> for BatchNormTrain {
         }
         let bound: Vec<_> = given.iter().map(|&i| Binding::operand(i, &program.operands)).collect();
         let found = channels.statistics(&mut program, Resource::Operand(0), &bound);
-        let normalise =
-            BatchNorm::new(self.shape).eps(self.eps).activation(self.activation).lower(profile)?;
+        let normalise = BatchNorm::new(self.shape).eps(self.eps).activation(self.activation).lower(profile)?;
         let y = if running == RunningStatistics::Absent { 3 } else { 5 };
         let [x, gamma, beta, y] = [0, 1, 2, y].map(Resource::Operand);
         program.append(normalise, &[x, found.mean.resource, found.variance.resource, gamma, beta, y]);
@@ -283,8 +274,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     built(asked, &INFO, |shape, asked| {
         let settings = asked.settings();
-        let op =
-            BatchNormTrain::new(shape).eps(settings.number("eps")?).momentum(settings.number("momentum")?);
+        let op = BatchNormTrain::new(shape).eps(settings.number("eps")?).momentum(settings.number("momentum")?);
         Ok(BatchNormTrain { population: settings.has("population"), ..op.variant(asked.variant()) })
     })
 }

@@ -11,11 +11,8 @@ pub(super) const RESIDENT: &str = "resident";
 /// The variants of both ops.
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("parts", "parts of each channel, then their join, then a pass over the elements"),
-    Variant::portable(
-        RESIDENT,
-        "one pass: workgroups hold a channel in registers and exchange its statistics",
-    )
-    .in_any_order(),
+    Variant::portable(RESIDENT, "one pass: workgroups hold a channel in registers and exchange its statistics")
+        .in_any_order(),
 ];
 
 /// Words that a thread holds in registers; half of them if its loads are of single words, which take longer to compile.
@@ -74,8 +71,7 @@ impl BatchChannels<'_> {
             let room = (bytes / (4 * width * operands * WORKGROUP)).min(SHARED_WORDS / width / operands);
             let shared = if self.vectors() { room } else { 0 };
             let tiles = items.div_ceil(WORKGROUP * (most + shared));
-            Some(ChannelTiles { workgroup, items: most, shared, tiles })
-                .filter(|found| found.tiles <= MAX_TILES)?
+            Some(ChannelTiles { workgroup, items: most, shared, tiles }).filter(|found| found.tiles <= MAX_TILES)?
         };
         let fits = self.profile.chunks(self.shape[0] as u64, self.image_bytes()).count() == 1;
         fits.then_some(found)

@@ -55,8 +55,7 @@ pub struct BiasBackward {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("blocks", "sums columns of blocks of rows, then those sums")];
+const VARIANTS: &[Variant] = &[Variant::portable("blocks", "sums columns of blocks of rows, then those sums")];
 
 impl BiasBackward {
     /// Takes the shape of `dy` (n, channels, plane); `plane` is 1 for a matrix.

@@ -44,11 +44,7 @@ where
 }
 
 /// Forms a norm; `op` takes its rows and whether `beta` is given.
-pub(super) fn of_norm<O>(
-    asked: &mut Asked<'_>,
-    base: Rows,
-    op: impl FnOnce(Rows, bool) -> O,
-) -> Result<OpCall>
+pub(super) fn of_norm<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows, bool) -> O) -> Result<OpCall>
 where
     O: Op<f32> + Op<f16> + 'static,
 {
@@ -124,16 +120,11 @@ fn kind_and_kernel(asked: &Asked<'_>) -> Result<(PoolKind, [usize; 2])> {
             let extents = asked.dims("weights", weights)?;
             if settings.has("kernel") && extents != kernel {
                 let kernel = shape_text(&kernel);
-                return Err(err!(
-                    Shape,
-                    "{op}: weights are {weights} and --kernel is {kernel}; they must agree"
-                ));
+                return Err(err!(Shape, "{op}: weights are {weights} and --kernel is {kernel}; they must agree"));
             }
             Ok((PoolKind::Weighted(weights.data().to_f32().into_owned()), extents))
         }
-        (PoolKind::Weighted(_), None) => {
-            Err(err!(InvalidArgument, "{op}: --kind weighted needs --weights FILE"))
-        }
+        (PoolKind::Weighted(_), None) => Err(err!(InvalidArgument, "{op}: --kind weighted needs --weights FILE")),
         (_, Some(_)) => Err(err!(InvalidArgument, "{op}: --weights needs --kind weighted")),
         (kind, None) => Ok((kind, kernel)),
     }

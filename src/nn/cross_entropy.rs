@@ -59,10 +59,8 @@ pub struct CrossEntropy {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable(
-    "passes",
-    "threads share a row and read it for the maximum, the sum and the gradient",
-)];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("passes", "threads share a row and read it for the maximum, the sum and the gradient")];
 
 impl CrossEntropy {
     /// Takes `rows` rows of `classes` logits.

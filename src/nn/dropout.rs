@@ -60,8 +60,7 @@ pub struct Dropout {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("philox", "a thread takes the four elements of a block of words")];
+const VARIANTS: &[Variant] = &[Variant::portable("philox", "a thread takes the four elements of a block of words")];
 
 kernel_params! {
     struct DropoutParams {
@@ -117,10 +116,7 @@ impl Dropout {
             ));
         }
         if !offset.is_multiple_of(4) {
-            return Err(err!(
-                InvalidArgument,
-                "dropout: an offset of {offset} words; it must be a multiple of 4"
-            ));
+            return Err(err!(InvalidArgument, "dropout: an offset of {offset} words; it must be a multiple of 4"));
         }
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, access| Operand { name, dtype, len: n, access };

@@ -53,10 +53,7 @@ impl MeanLoss<'_> {
 }
 
 /// Forms the op that `make` returns for a number of elements, with its gradient.
-pub(super) fn built<O: Op<f32> + 'static>(
-    asked: &mut Asked<'_>,
-    make: impl FnOnce(usize) -> O,
-) -> Result<OpCall> {
+pub(super) fn built<O: Op<f32> + 'static>(asked: &mut Asked<'_>, make: impl FnOnce(usize) -> O) -> Result<OpCall> {
     let x = asked.any("x")?;
     asked.check_type(&x)?;
     let (n, shape) = (x.len(), x.shape().to_vec());

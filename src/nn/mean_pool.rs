@@ -59,8 +59,7 @@ pub struct MeanPool {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("sequences", "a workgroup averages the tokens of a sequence")];
+const VARIANTS: &[Variant] = &[Variant::portable("sequences", "a workgroup averages the tokens of a sequence")];
 
 kernel_params! {
     struct MeanPoolParams {

@@ -71,9 +71,7 @@ impl PoolKind {
 
     /// Adds the flag of this kind to `spec`.
     pub(super) fn flagged(&self, spec: Spec) -> Spec {
-        spec.flag("MAX", *self == Self::Max)
-            .flag("AVERAGE", *self == Self::Average)
-            .flag("L2", *self == Self::L2)
+        spec.flag("MAX", *self == Self::Max).flag("AVERAGE", *self == Self::Average).flag("L2", *self == Self::L2)
     }
 }
 
@@ -384,10 +382,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         .variant(asked.variant());
     if settings.has("pad-each") {
         if settings.has("pad") {
-            return Err(err!(
-                InvalidArgument,
-                "pool: --pad and --pad-each exclude each other; give one of them"
-            ));
+            return Err(err!(InvalidArgument, "pool: --pad and --pad-each exclude each other; give one of them"));
         }
         op = op.pad_each(settings.numbers("pad-each", "T,L,B,R")?);
     }

@@ -74,12 +74,7 @@ const UNITS: u32 = 2;
 impl Pool2dBackward {
     /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
-        Self {
-            kind,
-            windows: Windows::new("pool-backward", shape, kernel),
-            weights: false,
-            variant: "auto".into(),
-        }
+        Self { kind, windows: Windows::new("pool-backward", shape, kernel), weights: false, variant: "auto".into() }
     }
 
     /// Creates the gradient of a layer. Its bias and activation do not enter.
@@ -160,8 +155,7 @@ impl Pool2dBackward {
             program.operands.insert(2, self.kind.weights_operand("pool-backward", windows.kernel)?);
         }
         let dx = program.operands.len() - 1;
-        program.cost =
-            Cost::of(narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64, &program.operands);
+        program.cost = Cost::of(narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64, &program.operands);
         windows.check_sizes(&program, profile)?;
         // Means and weighted sums do not read the cells.
         let weighted = matches!(self.kind, PoolKind::Weighted(_));

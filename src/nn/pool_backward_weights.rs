@@ -64,10 +64,7 @@ kernel_params! { struct WeightSumsParams { weights: u32, parts: u32 } }
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("parts", "parts of all windows, several weights at a time, then their sums"),
-    Variant::portable(
-        "columns",
-        "the same, each thread with windows down a column, whose cells it loads once",
-    ),
+    Variant::portable("columns", "the same, each thread with windows down a column, whose cells it loads once"),
 ];
 
 const WORKGROUP: u64 = 256;
@@ -112,9 +109,8 @@ impl Pool2dBackwardWeights {
     /// Windows down a column for each thread: as many as have fewer than 32 cells together.
     fn column_rows(&self) -> u64 {
         let Windows { kernel: [r, s], stride, .. } = self.windows;
-        let cells = |rows: u64| {
-            ((rows - 1).saturating_mul(stride[0] as u64).saturating_add(r as u64)).saturating_mul(s as u64)
-        };
+        let cells =
+            |rows: u64| ((rows - 1).saturating_mul(stride[0] as u64).saturating_add(r as u64)).saturating_mul(s as u64);
         [8, 4, 2].into_iter().find(|&rows| cells(rows) < 32).unwrap_or(1)
     }
 

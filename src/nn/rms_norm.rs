@@ -58,9 +58,4 @@ pub struct RmsNorm {
     beta: bool,
 }
 
-norm_op!(
-    RmsNorm,
-    "rms-norm",
-    "nn/rms_norm",
-    "rows normalised to mean square 1, then scaled and shifted by column"
-);
+norm_op!(RmsNorm, "rms-norm", "nn/rms_norm", "rows normalised to mean square 1, then scaled and shifted by column");

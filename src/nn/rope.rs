@@ -67,8 +67,7 @@ pub struct Rope {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("fours", "a thread computes four elements: one read, one write")];
+const VARIANTS: &[Variant] = &[Variant::portable("fours", "a thread computes four elements: one read, one write")];
 
 kernel_params! {
     struct RopeParams {

@@ -197,12 +197,7 @@ impl Rows {
         Self { op, fragment, rows, n, variant: "auto".into(), lanes: None, eps: 0.0, pad }
     }
 
-    pub(super) fn lower(
-        &self,
-        dtype: DType,
-        extra: &[&'static str],
-        profile: &DeviceProfile,
-    ) -> Result<Program> {
+    pub(super) fn lower(&self, dtype: DType, extra: &[&'static str], profile: &DeviceProfile) -> Result<Program> {
         let Self { op, rows, n, .. } = *self;
         let len = elements(op, "x", &[rows, n])?;
         check_eps(op, self.eps)?;
@@ -298,10 +293,7 @@ pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
     if eps >= 0.0 && eps.is_finite() {
         return Ok(());
     }
-    Err(err!(
-        InvalidArgument,
-        "{op}: eps is {eps:?}; it must be a finite number that is not negative, such as 1e-5"
-    ))
+    Err(err!(InvalidArgument, "{op}: eps is {eps:?}; it must be a finite number that is not negative, such as 1e-5"))
 }
 
 /// What a kernel does with a row or a part of one.
@@ -345,8 +337,7 @@ impl RowsLowering<'_> {
 
     /// Returns the spec of the reduction over the lanes of a row.
     fn reduction(&self, lanes: u64) -> Spec {
-        reduction(lanes, self.workgroup(lanes), self.profile)
-            .slot("normalizer", Fragment::Library(self.rows.fragment))
+        reduction(lanes, self.workgroup(lanes), self.profile).slot("normalizer", Fragment::Library(self.rows.fragment))
     }
 
     fn kernel(&self, program: &mut Program, tile: RowTile, parts: u64, step: RowStep) -> usize {
@@ -368,10 +359,7 @@ impl RowsLowering<'_> {
             .flag("STATISTICS", !applied)
             .flag("JOINED", step == RowStep::Apply);
         if applied {
-            spec = spec
-                .constant("OUTPUT", output)
-                .flag("SCALED", self.extra > 0)
-                .flag("SHIFTED", self.extra > 1);
+            spec = spec.constant("OUTPUT", output).flag("SCALED", self.extra > 0).flag("SHIFTED", self.extra > 1);
         }
         if step == RowStep::Apply {
             // There is nothing to reduce.
@@ -389,14 +377,7 @@ impl RowsLowering<'_> {
     }
 
     /// Dispatches the kernel of `step` for each chunk of rows that fits a binding, with `more` bound last.
-    fn each_chunk(
-        &self,
-        program: &mut Program,
-        tile: RowTile,
-        step: RowStep,
-        params: RowsParams,
-        more: &[Binding],
-    ) {
+    fn each_chunk(&self, program: &mut Program, tile: RowTile, step: RowStep, params: RowsParams, more: &[Binding]) {
         let kernel = self.kernel(program, tile, params.parts.into(), step);
         let spans = self.workgroup(tile.lanes) / tile.lanes;
         let (row_bytes, size) = (self.row_bytes(), self.dtype.size() as u64);
@@ -424,8 +405,7 @@ impl RowsLowering<'_> {
         let part_len = tile.elements() - self.slack;
         let parts = n.div_ceil(part_len);
         let params = self.params(parts, part_len);
-        let (bytes, what) =
-            (rows * parts * 8, format_args!("the statistics of {rows} rows in {parts} parts"));
+        let (bytes, what) = (rows * parts * 8, format_args!("the statistics of {rows} rows in {parts} parts"));
         self.profile.check_scratch(self.rows.op, what, bytes, "use fewer rows at a time")?;
         let statistics = program.scratch(bytes);
         let joined = program.scratch(rows * 8);

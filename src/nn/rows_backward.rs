@@ -167,8 +167,7 @@ impl RowsBackward {
         for chunk in profile.chunks(rows, 4 * n).filter(|_| n > 0) {
             let kernel = program.kernel(Kernel::library("nn/rows_backward", "rows_backward", spec.clone()));
             let dx = if norm { 3 } else { 2 };
-            let mut bindings =
-                [Resource::Operand(0), dy, Resource::Operand(dx)].map(|x| chunk.of(x, 4 * n)).to_vec();
+            let mut bindings = [Resource::Operand(0), dy, Resource::Operand(dx)].map(|x| chunk.of(x, 4 * n)).to_vec();
             if let Some(joined) = joined {
                 bindings.extend([Binding::operand(1, &program.operands), joined]);
             }
@@ -186,10 +185,7 @@ impl RowsBackward {
 }
 
 /// Lowers the ops that `make` forms for (rows, n), so that every form of the kernels is reached.
-pub(super) fn samples<O: Op<f32>>(
-    profile: &DeviceProfile,
-    make: impl Fn(usize, usize) -> O,
-) -> Result<Vec<Program>> {
+pub(super) fn samples<O: Op<f32>>(profile: &DeviceProfile, make: impl Fn(usize, usize) -> O) -> Result<Vec<Program>> {
     // Aligned and not, short rows and long ones, columns of one block and of several.
     let shapes = [(3, 5), (4, 4), (5, 130), (2, 1028), (3000, 12)];
     shapes.into_iter().map(|(rows, n)| make(rows, n).lower(profile)).collect()

@@ -69,8 +69,7 @@ pub struct SampleLogits {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("digits", "a workgroup finds what a row keeps, digit by digit")];
+const VARIANTS: &[Variant] = &[Variant::portable("digits", "a workgroup finds what a row keeps, digit by digit")];
 
 /// Maximum of classes: sums of half a weight stay below 2^32.
 const MAX_CLASSES: usize = 1 << 19;
@@ -160,10 +159,7 @@ impl SampleLogits {
             ));
         }
         if self.top_k == Some(0) {
-            return Err(err!(
-                InvalidArgument,
-                "sample-logits: a top-k of 0; leave it out to keep all classes"
-            ));
+            return Err(err!(InvalidArgument, "sample-logits: a top-k of 0; leave it out to keep all classes"));
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
             return Err(err!(
@@ -242,8 +238,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (logits, shape) = asked.array::<2>("logits")?;
     asked.check_type(&logits)?;
     let settings = asked.settings();
-    let mut op =
-        SampleLogits::new(shape).variant(asked.variant()).temperature(settings.number("temperature")?);
+    let mut op = SampleLogits::new(shape).variant(asked.variant()).temperature(settings.number("temperature")?);
     op = op.top_p(settings.number("p")?).seed(settings.number(SEED.name)?);
     op = op.stream(settings.number(STREAM.name)?).offset(settings.number(OFFSET.name)?);
     if let Some(k) = settings.maybe("k")? {

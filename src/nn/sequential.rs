@@ -181,12 +181,7 @@ impl Sequential {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     #[must_use]
-    pub fn conv_with(
-        self,
-        filters: usize,
-        kernel: [usize; 2],
-        options: impl FnOnce(Conv2d) -> Conv2d,
-    ) -> Self {
+    pub fn conv_with(self, filters: usize, kernel: [usize; 2], options: impl FnOnce(Conv2d) -> Conv2d) -> Self {
         self.with(SequentialLayer::Conv(options(Conv2d::new([0; 4], filters, kernel))))
     }
 
@@ -209,12 +204,7 @@ impl Sequential {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     #[must_use]
-    pub fn pool_with(
-        self,
-        kind: PoolKind,
-        kernel: [usize; 2],
-        options: impl FnOnce(Pool2d) -> Pool2d,
-    ) -> Self {
+    pub fn pool_with(self, kind: PoolKind, kernel: [usize; 2], options: impl FnOnce(Pool2d) -> Pool2d) -> Self {
         self.with(SequentialLayer::Pool(options(Pool2d::new(kind, [0; 4], kernel))))
     }
 
@@ -306,9 +296,7 @@ impl Sequential {
                 SequentialLayer::Pool(pool) => of_op(pool_at(pool, 1, shape).output_shape(), pool.parts().2)?,
                 SequentialLayer::Linear { outputs } => [*outputs, 1, 1],
                 SequentialLayer::Flatten => [len, 1, 1],
-                SequentialLayer::Activation(_) | SequentialLayer::Sign | SequentialLayer::BatchNorm(_) => {
-                    shape
-                }
+                SequentialLayer::Activation(_) | SequentialLayer::Sign | SequentialLayer::BatchNorm(_) => shape,
                 SequentialLayer::Softmax if index + 1 == self.layers.len() => shape,
                 SequentialLayer::Softmax => {
                     return Err(err!(

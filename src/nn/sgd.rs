@@ -193,8 +193,7 @@ impl Op<f32> for Sgd {
                 .flag("NESTEROV", self.nesterov),
             flop_per_element: if with_velocity { 6.0 } else { 4.0 },
         };
-        let mut program =
-            sweep.lower(profile, |n, _| SgdParams { n, rate: self.rate, momentum, decay: self.decay })?;
+        let mut program = sweep.lower(profile, |n, _| SgdParams { n, rate: self.rate, momentum, decay: self.decay })?;
         add_rate(&mut program, self.rated, 0);
         Ok(program)
     }

@@ -63,8 +63,7 @@ fn counted(program: &Program, mut operands: Vec<Vec<u8>>) -> Result<Vec<Fact>> {
         (false, true) => format!("by {SAMPLED} workgroups of each dispatch, in {STEPS} steps of a subgroup"),
     };
     let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
-    let sectors =
-        format!("% used of the {}-byte sectors that accesses of {lanes} threads move", options.sector_bytes);
+    let sectors = format!("% used of the {}-byte sectors that accesses of {lanes} threads move", options.sector_bytes);
     let mut facts = vec![
         fact("bytes", (totals.read_bytes + totals.written_bytes) as f64, format!("loaded and stored {by}")),
         fact("coalescing", 100.0 * totals.coalescing(), sectors),

@@ -183,9 +183,7 @@ impl Report {
             determinism: program.determinism,
             ceilings: ceilings.or(profile.ceilings),
             operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
-            kernels: kernels
-                .map(|(kernel, interface)| KernelReport::new(kernel.label(), interface))
-                .collect(),
+            kernels: kernels.map(|(kernel, interface)| KernelReport::new(kernel.label(), interface)).collect(),
             multiprocessor: Multiprocessor::of_adapter(&profile.name).unwrap_or_default(),
             facts: facts::facts(program, &interfaces, subgroup),
         }
@@ -232,10 +230,7 @@ impl Report {
 fn held(occupancy: &Occupancy) -> String {
     match (occupancy.blocks, occupancy.fraction(), occupancy.bound()) {
         (Some(blocks), Some(fraction), Some(bound)) => {
-            format!(
-                "at most {blocks} on a multiprocessor, {:.0} % of its warps, by {bound}",
-                100.0 * fraction
-            )
+            format!("at most {blocks} on a multiprocessor, {:.0} % of its warps, by {bound}", 100.0 * fraction)
         }
         _ => "occupancy unknown: the device does not say its multiprocessors' resources".into(),
     }

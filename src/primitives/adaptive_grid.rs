@@ -210,10 +210,7 @@ impl AdaptiveGrid {
         }
         let GridField::Image([h, w]) = self.field else { return Ok(()) };
         if h == 0 || w == 0 {
-            return Err(err!(
-                InvalidArgument,
-                "adaptive-grid: an image of {h} x {w} pixels; it needs at least one"
-            ));
+            return Err(err!(InvalidArgument, "adaptive-grid: an image of {h} x {w} pixels; it needs at least one"));
         }
         if h.max(w) > MAX_EXTENT {
             return Err(err!(
@@ -229,8 +226,7 @@ impl AdaptiveGrid {
         let Self { first, depth, threshold, .. } = *self;
         let (rooms, most) = (self.rooms(), self.max_nodes());
         let largest = rooms.iter().copied().max().unwrap_or(1).min(most as u64);
-        let mut program =
-            Program::new(INFO.name, decision(INFO.name, &self.variant, largest as usize, profile)?);
+        let mut program = Program::new(INFO.name, decision(INFO.name, &self.variant, largest as usize, profile)?);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let [mut height, mut width] = [1; 2];
         if let GridField::Image([h, w]) = self.field {
@@ -265,8 +261,7 @@ impl AdaptiveGrid {
         // `before`: bindings before those of the inputs.
         let kernel = |spec: Spec, before: usize| {
             let at = (before + images) as u32;
-            let spec =
-                if self.given { spec.flag("GIVEN", true).constant("THRESHOLD_BINDING", at) } else { spec };
+            let spec = if self.given { spec.flag("GIVEN", true).constant("THRESHOLD_BINDING", at) } else { spec };
             Kernel::of_file("primitives/adaptive_grid_measure", spec)
         };
         let measure_all = levels.program.kernel(kernel(spec.clone().flag("FIRST", true), 7));

@@ -126,8 +126,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let settings = asked.settings();
-    let mut op =
-        Argsort::new(n).when(settings.has("descending"), Argsort::descending).variant(asked.variant());
+    let mut op = Argsort::new(n).when(settings.has("descending"), Argsort::descending).variant(asked.variant());
     if let Some([begin, end]) = settings.given_numbers(&super::sort::BITS)? {
         op = op.bits(begin..end);
     }

@@ -53,8 +53,7 @@ pub struct Categorical {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("alias", "a thread makes two numbers from a block of words")];
+const VARIANTS: &[Variant] = &[Variant::portable("alias", "a thread makes two numbers from a block of words")];
 
 /// Maximum of categories.
 const MAX_CATEGORIES: usize = 1 << 24;
@@ -124,10 +123,7 @@ impl Categorical {
             ));
         }
         if !offset.is_multiple_of(4) {
-            return Err(err!(
-                InvalidArgument,
-                "categorical: an offset of {offset} words; it must be a multiple of 4"
-            ));
+            return Err(err!(InvalidArgument, "categorical: an offset of {offset} words; it must be a multiple of 4"));
         }
         Ok(())
     }
@@ -140,8 +136,7 @@ pub(crate) fn alias_table(weights: &[f64]) -> Vec<[u32; 2]> {
     // A column is 1 high.
     let mut heights: Vec<f64> = weights.iter().map(|w| w / sum * weights.len() as f64).collect();
     let mut table: Vec<[u32; 2]> = (0..weights.len() as u32).map(|k| [0, k]).collect();
-    let (mut small, mut large): (Vec<usize>, Vec<usize>) =
-        (0..weights.len()).partition(|k| heights[*k] < 1.0);
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|k| heights[*k] < 1.0);
     while let (Some(low), Some(&high)) = (small.pop(), large.last()) {
         table[low] = [(heights[low] * 4294967296.0) as u32, high as u32];
         heights[high] -= 1.0 - heights[low];

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 const HIERARCHICAL: Variant =
     Variant::portable("hierarchical", "count, scan, scatter; ranks from bit masks in workgroup memory");
-const SUBGROUP: Variant =
-    Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups");
+const SUBGROUP: Variant = Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups");
 const LOOKBACK: Variant =
     Variant::portable("lookback", "one pass: each tile looks back at the counts of earlier tiles");
 
@@ -153,8 +152,7 @@ impl Compaction<'_> {
         }
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
-        let (variant, decision) =
-            choose(op, self.variant, self.variants, profile, || policy(n, one_pass, profile))?;
+        let (variant, decision) = choose(op, self.variant, self.variants, profile, || policy(n, one_pass, profile))?;
         let once = variant.name == "lookback";
         let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
         let (workgroup_size, items) = if once { sweep_tile(profile, n as u64, self.keep) } else { (256, 16) };
@@ -213,21 +211,19 @@ impl Compaction<'_> {
                 spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
-            Keep::Where(Predicate::Custom(text)) => spec
-                .slot("keep", Fragment::Library("primitives/keep_where"))
-                .slot("predicate", Fragment::of_user(text)),
+            Keep::Where(Predicate::Custom(text)) => {
+                spec.slot("keep", Fragment::Library("primitives/keep_where")).slot("predicate", Fragment::of_user(text))
+            }
         };
         let spec = limited(spec, self.counted, arrays + 1);
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
-        let mut bindings: Vec<_> =
-            (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
+        let mut bindings: Vec<_> = (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
         if let (Some(alone), Some(others), true) = (marked, others, n > 0) {
             bindings[1] = sets::mark(&mut program, [n, others], dtype, (alone, self.counted), profile)?;
         }
         let all = tiles as u32;
         let others = others.map_or(0, |others| others as u32);
-        let params =
-            CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0, others };
+        let params = CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0, others };
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {

@@ -53,10 +53,8 @@ pub struct Dot {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable(
-    "coarsened",
-    "a bounded number of workgroups walks both vectors by vec4; two passes",
-)];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("coarsened", "a bounded number of workgroups walks both vectors by vec4; two passes")];
 
 kernel_params! { struct DotParams { n: u32, parts: u32, first: u32, before: u32 } }
 kernel_params! { struct DotFinishParams { parts: u32 } }
@@ -108,8 +106,7 @@ impl Dot {
             }
             bindings.extend(self.counted.then(|| Binding::operand(2, &program.operands)));
             let parts = parts_of(chunk.count);
-            let params =
-                DotParams { n: chunk.count as u32, parts: parts as u32, first: first as u32, before };
+            let params = DotParams { n: chunk.count as u32, parts: parts as u32, first: first as u32, before };
             program.dispatch(kernel, &params, bindings, Grid::fold(parts));
             first += parts;
             // A count of 32 bits covers no element behind 2^32.

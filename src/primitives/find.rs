@@ -111,11 +111,7 @@ impl Find {
         Self { rule: FindRule::Pairs(wgsl.into()), ..Self::new(n, Predicate::NonZero) }
     }
 
-    counted!(
-        counted,
-        "elements",
-        "Elements behind it are ignored, and `i` is that number if there is no place."
-    );
+    counted!(counted, "elements", "Elements behind it are ignored, and `i` is that number if there is no place.");
 
     variants!(variant);
 
@@ -131,8 +127,7 @@ impl Find {
         profile.check_bindings(INFO.name, &program.operands, "look at parts in separate calls")?;
         let count = index_u32(INFO.name, "n", n)?;
         program.cost = Cost::of(n as f64, &program.operands);
-        let whole: Vec<_> =
-            (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
+        let whole: Vec<_> = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         let result = whole[whole.len() - 1];
         let none = if n == 0 { 0 } else { u32::MAX };
         program.append(fill(2, [none, 0], profile)?, &[result.resource]);

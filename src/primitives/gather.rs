@@ -89,11 +89,7 @@ impl Gather {
         self
     }
 
-    counted!(
-        counted,
-        "indices",
-        "Here `n` is the number of indices; rows of the output behind it may hold anything."
-    );
+    counted!(counted, "indices", "Here `n` is the number of indices; rows of the output behind it may hold anything.");
 
     variants!(variant);
 
@@ -103,10 +99,8 @@ impl Gather {
         let output = elements("gather", "output", &[indices, n])?;
         let mut program = Program::of_only_variant("gather", &self.variant, VARIANTS, profile)?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("table", dtype, len, Access::Read),
-            operand("indices", DType::U32, indices, Access::Read),
-        ];
+        program.operands =
+            vec![operand("table", dtype, len, Access::Read), operand("indices", DType::U32, indices, Access::Read)];
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let to = program.operands.len();
         program.operands.push(operand("output", dtype, output, Access::Write));
@@ -203,8 +197,7 @@ pub(super) const INFO: Operation = Operation {
 /// The number of rows of an array, and the shape of one.
 pub(super) fn rows_of(asked: &Asked<'_>, name: &str, array: &HostArray) -> Result<(usize, Vec<usize>)> {
     let first = array.shape().split_first();
-    let (rows, width) =
-        first.ok_or_else(|| err!(Shape, "{}: {name} is {array}; it has no rows", asked.name()))?;
+    let (rows, width) = first.ok_or_else(|| err!(Shape, "{}: {name} is {array}; it has no rows", asked.name()))?;
     Ok((*rows, width.to_vec()))
 }
 
@@ -212,12 +205,7 @@ kernel_params! { struct GatherCheckParams { count: u32, rows: u32, before: u32 }
 
 /// Adds an operand `invalid`, and counts in it the indices of operand 1 that are not below `rows`: all, or as many as
 /// operand 2 says, if they are `counted`.
-pub(super) fn count_invalid(
-    program: &mut Program,
-    counted: bool,
-    rows: usize,
-    profile: &DeviceProfile,
-) -> Result<()> {
+pub(super) fn count_invalid(program: &mut Program, counted: bool, rows: usize, profile: &DeviceProfile) -> Result<()> {
     let invalid = program.operands.len();
     program.operands.push(Operand { name: "invalid", dtype: DType::U32, len: 1, access: Access::Write });
     program.append(fill(1, [0; 2], profile)?, &[Resource::Operand(invalid)]);

@@ -105,10 +105,7 @@ pub(crate) enum Edges {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "global-contiguous",
-        "atomics in device memory, each thread on its own range: the baseline",
-    ),
+    Variant::portable("global-contiguous", "atomics in device memory, each thread on its own range: the baseline"),
     Variant::portable("global", "atomics in device memory, neighbouring threads read neighbouring elements"),
     Variant::portable("privatized", "each workgroup counts one element a thread in its own memory"),
     Variant::portable(
@@ -243,11 +240,7 @@ impl Histogram {
     pub(crate) fn check(&self, dtype: DType) -> Result<()> {
         if let Edges::List(edges) = &self.edges {
             if edges.len() < 2 {
-                return Err(err!(
-                    InvalidArgument,
-                    "histogram: {} edges; a histogram needs at least 2",
-                    edges.len()
-                ));
+                return Err(err!(InvalidArgument, "histogram: {} edges; a histogram needs at least 2", edges.len()));
             }
             if let Some(i) = edges.iter().position(|e| e.is_nan()) {
                 return Err(err!(InvalidArgument, "histogram: edge {i} is NaN; edges must be numbers"));
@@ -355,11 +348,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let wide = asked.settings().has("wide");
     let shape = if wide { vec![op.bins(), 2] } else { vec![op.bins()] };
     let dtype = input.dtype();
-    let counts = if asked.has_more() {
-        Role::Updated(asked.of("counts", &shape, DType::U32)?)
-    } else {
-        Role::Result(shape)
-    };
+    let counts =
+        if asked.has_more() { Role::Updated(asked.of("counts", &shape, DType::U32)?) } else { Role::Result(shape) };
     op = op.when(wide, Histogram::wide).when(matches!(counts, Role::Updated(_)), Histogram::accumulate);
     let operands = [Role::Given(input)].into_iter().chain(length).chain([counts]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
@@ -370,10 +360,7 @@ pub(super) fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> 
     let (settings, n) = (asked.settings(), input.len());
     if let Some(edges) = settings.array("edges") {
         if let Some(key) = ["lo", "hi"].into_iter().find(|key| settings.has(key)) {
-            return Err(err!(
-                InvalidArgument,
-                "histogram: both --{key} and --edges are given; give one of them"
-            ));
+            return Err(err!(InvalidArgument, "histogram: both --{key} and --edges are given; give one of them"));
         }
         let [given] = asked.dims("edges", edges)?;
         let bins: Option<usize> = if settings.has("bins") { Some(settings.number("bins")?) } else { None };

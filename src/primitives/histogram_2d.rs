@@ -90,11 +90,7 @@ impl Histogram2d {
     fn rule(&self, i: usize) -> Result<Rule> {
         let (bins, lo, hi) = self.axis(i);
         if bins == 0 {
-            return Err(err!(
-                InvalidArgument,
-                "histogram-2d: bins are {:?}; both must be above 0",
-                self.bins
-            ));
+            return Err(err!(InvalidArgument, "histogram-2d: bins are {:?}; both must be above 0", self.bins));
         }
         let ends = [lo as f32, hi as f32];
         let rule = (ends.iter().all(|end| end.is_finite()) && ends[0] < ends[1])
@@ -111,10 +107,7 @@ impl Histogram2d {
         let name = INFO.name;
         let cells = self.bins[0].saturating_mul(self.bins[1]);
         if cells > MAX_CELLS {
-            return Err(err!(
-                TooLarge,
-                "{name}: {cells} bins in all; the maximum is {MAX_CELLS}; sort and count runs"
-            ));
+            return Err(err!(TooLarge, "{name}: {cells} bins in all; the maximum is {MAX_CELLS}; sort and count runs"));
         }
         let rules = [self.rule(0)?, self.rule(1)?];
         let (variant, decision) = choose(name, &self.variant, VARIANTS, profile, || match cells {
@@ -130,8 +123,7 @@ impl Histogram2d {
         }
         let mut program = Program::new(name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands =
-            vec![operand("x", dtype, self.n, Access::Read), operand("y", dtype, self.n, Access::Read)];
+        program.operands = vec![operand("x", dtype, self.n, Access::Read), operand("y", dtype, self.n, Access::Read)];
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let last = program.operands.len();
         program.operands.push(operand("counts", DType::U32, cells, Access::Write));
@@ -146,9 +138,7 @@ impl Histogram2d {
         }
         let edges: Vec<u32> = rules.iter().flat_map(|rule| &rule.table).copied().collect();
         let edges = program.constant(bytemuck::cast_slice(&edges).to_vec());
-        let axis = |i: usize, first: usize| {
-            [rules[i].least, rules[i].span, first as u32, rules[i].table.len() as u32]
-        };
+        let axis = |i: usize, first: usize| [rules[i].least, rules[i].span, first as u32, rules[i].table.len() as u32];
         // Enough to fill a card, and few counts to add up beside the points.
         let workgroups = u64::from(n).div_ceil(4096).min(if profile.quirks.few_cores { 64 } else { 1056 });
         let params = Histogram2dParams {

@@ -147,8 +147,7 @@ impl HistogramChannels {
         }
         let mut program = Program::new(name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands =
-            vec![operand("input", dtype, elements(name, "input", &[n, channels])?, Access::Read)];
+        program.operands = vec![operand("input", dtype, elements(name, "input", &[n, channels])?, Access::Read)];
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let last = program.operands.len();
         program.operands.push(operand("counts", DType::U32, counts, Access::Write));

@@ -86,8 +86,7 @@ impl IsSorted {
         let bindings = [whole(0), result].into_iter().chain(self.counted.then(|| whole(1))).collect();
         program.append(fill(1, [1, 1], profile)?, &[result.resource]);
         if self.n > 1 {
-            let spec =
-                Spec::new().slot("element", element_fragment(dtype)).flag("DESCENDING", self.descending);
+            let spec = Spec::new().slot("element", element_fragment(dtype)).flag("DESCENDING", self.descending);
             let spec = spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32);
             let spec = limited(spec, self.counted, 3);
             let kernel = program.kernel(Kernel::of_file("primitives/is_sorted", spec));

@@ -284,8 +284,7 @@ impl MergeJob {
             let begin = self.begins.map_or(0, |[.., begin]| begin);
             let vectors = len.is_multiple_of(4) && begin.is_multiple_of(4) && !counted && !halves;
             // Threads that guess where they begin: 433 us instead of 438, with values 609 instead of 613.
-            let spec =
-                spec.flag("VALUES", self.outputs.len() > 1).flag("VECTORS", vectors).flag("GUESS", true);
+            let spec = spec.flag("VALUES", self.outputs.len() > 1).flag("VECTORS", vectors).flag("GUESS", true);
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_tiles", spec));
             bindings.extend(self.outputs);
             dispatch(program, kernel, bindings, Grid::fold(tiles));
@@ -307,8 +306,7 @@ operands! {
 lowered_as!(Merge: f32, f16, i32, u32);
 
 /// The options of ops on two arrays whose lengths the device knows.
-pub(super) const LENGTHS: [Setting; 2] =
-    [Setting::array("a-length", "u32 (1)"), Setting::array("b-length", "u32 (1)")];
+pub(super) const LENGTHS: [Setting; 2] = [Setting::array("a-length", "u32 (1)"), Setting::array("b-length", "u32 (1)")];
 
 /// The lengths of a request on arrays of `lens` elements: of each array, if one is given.
 pub(super) fn asked_lengths(asked: &mut Asked<'_>, lens: [usize; 2]) -> Result<Option<[Role; 2]>> {

@@ -74,15 +74,7 @@ kernel_params! { struct MergeSortParams { n: u32, width: u32, tiles: u32 } }
 impl MergeSort {
     /// Sorts `n` keys.
     pub fn new(n: usize) -> Self {
-        Self {
-            n,
-            descending: false,
-            values: false,
-            width: 1,
-            counted: false,
-            less: None,
-            variant: "auto".into(),
-        }
+        Self { n, descending: false, values: false, width: 1, counted: false, less: None, variant: "auto".into() }
     }
 
     /// Orders keys by the WGSL function `fn less(a: T, b: T) -> bool`, where `T` is the element type: whether `a` comes
@@ -156,8 +148,7 @@ impl MergeSort {
         profile.check_bindings(INFO.name, &program.operands, "sort parts and merge them")?;
         let n32 = index_u32(INFO.name, "n", n)?;
         // A workgroup sorts a block of 512 x 9 keys where it has room for them, and merges tiles of half of that.
-        let wide =
-            profile.limits.max_workgroup_bytes >= 4 * 513 * 9 + 64 && profile.limits.max_invocations >= 512;
+        let wide = profile.limits.max_workgroup_bytes >= 4 * 513 * 9 + 64 && profile.limits.max_invocations >= 512;
         let ([threads, items], merging) = match (profile.quirks.serial_workgroups, values) {
             (true, _) => ([64, 7], 64),
             (false, true) => ([256, 7], 256),

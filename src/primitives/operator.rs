@@ -161,11 +161,7 @@ pub(crate) enum Accumulator {
 
 /// The option `op` of scans and reductions of runs: operators that return no position.
 pub(super) const OP: Setting = Setting::word("op", || {
-    Operator::BUILT_IN
-        .into_iter()
-        .filter(|op| op.accumulator() != Accumulator::Pair)
-        .map(|op| op.name())
-        .collect()
+    Operator::BUILT_IN.into_iter().filter(|op| op.accumulator() != Accumulator::Pair).map(|op| op.name()).collect()
 });
 
 /// Evaluates `$body` with `$op` bound to the operator that the option `op` names, one of those in brackets.
@@ -285,11 +281,7 @@ pub(super) fn asked_row(asked: &mut Asked<'_>, name: &str) -> Result<(AskedEleme
     let elements = asked_elements(asked, name)?;
     let [n] = elements.shape[..] else {
         let input = &elements.input;
-        return Err(err!(
-            Shape,
-            "{}: {name} is {input}; it must have one axis of elements; reshape it",
-            asked.name()
-        ));
+        return Err(err!(Shape, "{}: {name} is {input}; it must have one axis of elements; reshape it", asked.name()));
     };
     asked.set("n", &[n]);
     Ok((elements, n))
@@ -429,9 +421,7 @@ impl Operator {
 
     pub(crate) fn accumulator(&self) -> Accumulator {
         match self {
-            Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs | Operator::ArgMinAbs => {
-                Accumulator::Pair
-            }
+            Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs | Operator::ArgMinAbs => Accumulator::Pair,
             Operator::MinMax
             | Operator::Sum64
             | Operator::MeanVariance(_)
@@ -450,11 +440,7 @@ impl Operator {
         let extreme = |spec: Spec, fragment, unsigned: &'static str, of_signed: &'static str| {
             let identity = if signed { of_signed } else { unsigned };
             let spec = spec.slot("op", Fragment::Library(fragment)).constant("IDENTITY", identity);
-            if input.is_float() {
-                spec.slot("lift", Fragment::Library("primitives/lift_ordered"))
-            } else {
-                spec
-            }
+            if input.is_float() { spec.slot("lift", Fragment::Library("primitives/lift_ordered")) } else { spec }
         };
         let position = |spec: Spec| {
             spec.slot("op", Fragment::Library("op/first_min"))
@@ -466,9 +452,7 @@ impl Operator {
             Operator::Sum => spec,
             Operator::Prod => spec.slot("op", Fragment::Library("op/mul")),
             Operator::Min => extreme(spec, "op/min", "4294967295u", "2147483647"),
-            Operator::Max if input.is_float() => {
-                extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX)
-            }
+            Operator::Max if input.is_float() => extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX),
             Operator::Max => extreme(spec, "op/max", "0u", "-2147483648"),
             Operator::ArgMin => position(spec),
             Operator::ArgMax => position(spec).constant("LARGEST", true),

@@ -230,8 +230,7 @@ impl Quadtree {
         let given = u32::from(self.square.is_some());
         let (low, side) = self.square.unwrap_or(([0.0; 2], 1.0));
         let params = RootParams { low, side, given, capacity, depth };
-        let bindings =
-            vec![bounds, inside, square, nodes, levels.flags, levels.numbers, levels.length, count];
+        let bindings = vec![bounds, inside, square, nodes, levels.flags, levels.numbers, levels.length, count];
         levels.program.dispatch(root, &params, bindings, Grid::fold(1));
         if n > 0 {
             let encode = levels.program.kernel(Kernel::of_file("primitives/quadtree_encode", Spec::new()));
@@ -301,8 +300,5 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Quadtree::new(300).capacity(4).depth(3).variant(variant);
-    Ok(vec![
-        Op::<f32>::lower(&op, profile)?,
-        Op::<f32>::lower(&op.square([0.0; 2], 1.0).with_order(), profile)?,
-    ])
+    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<f32>::lower(&op.square([0.0; 2], 1.0).with_order(), profile)?])
 }

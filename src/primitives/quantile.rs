@@ -89,16 +89,10 @@ impl Quantile {
         })?;
         let mut program = Program::new(name, decision);
         if self.counted && variant.name == "radix" {
-            return Err(err!(
-                Unsupported,
-                "{name}: the variant `radix` takes no length from the device; use `sort`"
-            ));
+            return Err(err!(Unsupported, "{name}: the variant `radix` takes no length from the device; use `sort`"));
         }
         if n == 0 {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: quantiles of 0 elements are not defined; pass one at least"
-            ));
+            return Err(err!(InvalidArgument, "{name}: quantiles of 0 elements are not defined; pass one at least"));
         }
         if self.quantiles.is_empty() || self.quantiles.len() > MAX_QUANTILES {
             return Err(err!(
@@ -126,8 +120,7 @@ impl Quantile {
         for (j, (rank, share)) in self.ranks(n).enumerate() {
             let neighbours = [(rank, below), (rank + 1, above)];
             for (rank, to) in neighbours.into_iter().take(if share > 0.0 { 2 } else { 1 }) {
-                let nth =
-                    Op::<f32>::lower(&NthElement::new(n, rank), profile).map_err(|e| e.context(name))?;
+                let nth = Op::<f32>::lower(&NthElement::new(n, rank), profile).map_err(|e| e.context(name))?;
                 program.append(nth, &[Resource::Operand(0), to.resource]);
             }
             let output = Binding::operand(1, &program.operands);
@@ -202,9 +195,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
     let text = asked.settings().word(QUANTILES.name).unwrap_or(QUANTILES.default);
-    let wrong = |_| {
-        err!(InvalidArgument, "quantile: --q {text}: it must be numbers from 0 to 1, with commas between")
-    };
+    let wrong = |_| err!(InvalidArgument, "quantile: --q {text}: it must be numbers from 0 to 1, with commas between");
     let quantiles = text.split(',').map(|q| q.trim().parse::<f64>().map_err(wrong));
     let quantiles = quantiles.collect::<Result<Vec<_>>>()?;
     asked.set("k", &[quantiles.len()]);

@@ -127,8 +127,7 @@ pub struct Random {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("philox", "a thread makes four numbers and stores 16 bytes")];
+const VARIANTS: &[Variant] = &[Variant::portable("philox", "a thread makes four numbers and stores 16 bytes")];
 
 /// The largest mean of a Poisson distribution.
 const MAX_MEAN: f64 = 1048576.0;
@@ -200,9 +199,7 @@ impl Random {
 
     /// Checks the distribution and returns the kernel's flag, its parameters and a table.
     fn kind(&self, dtype: DType) -> Result<(&'static str, RandomParams, Vec<u32>)> {
-        use Distribution::{
-            Bernoulli, Between, Bits, Exponential, Integers, LogNormal, Normal, Poisson, Uniform,
-        };
+        use Distribution::{Bernoulli, Between, Bits, Exponential, Integers, LogNormal, Normal, Poisson, Uniform};
         let wrong = |what: String| Err(err!(InvalidArgument, "random: {what}"));
         let types: &[DType] = match self.distribution {
             Uniform | Between { .. } | Normal { .. } | LogNormal { .. } | Exponential { .. } => &[DType::F32],
@@ -212,11 +209,7 @@ impl Random {
         if !types.contains(&dtype) {
             let names: Vec<_> = types.iter().map(|t| t.name()).collect();
             let what = self.distribution;
-            return Err(err!(
-                Unsupported,
-                "random: {what:?} has no elements of {dtype}; use {}",
-                names.join(" or ")
-            ));
+            return Err(err!(Unsupported, "random: {what:?} has no elements of {dtype}; use {}", names.join(" or ")));
         }
         let params = RandomParams::default();
         let plain = |flag, params| Ok((flag, params, Vec::new()));
@@ -226,9 +219,7 @@ impl Random {
             Between { low, high } => {
                 let scale = high - low;
                 if !(low < high && scale.is_finite()) {
-                    return wrong(format!(
-                        "low {low} and high {high}; low must be below high, and high - low finite"
-                    ));
+                    return wrong(format!("low {low} and high {high}; low must be below high, and high - low finite"));
                 }
                 plain("BETWEEN", RandomParams { base: low, scale, ..params })
             }
@@ -237,9 +228,9 @@ impl Random {
             {
                 plain("NORMAL", RandomParams { base: mean, scale: deviation, ..params })
             }
-            Normal { mean, deviation } | LogNormal { mean, deviation } => wrong(format!(
-                "mean {mean} and deviation {deviation}; both must be finite, the deviation at least 0"
-            )),
+            Normal { mean, deviation } | LogNormal { mean, deviation } => {
+                wrong(format!("mean {mean} and deviation {deviation}; both must be finite, the deviation at least 0"))
+            }
             Exponential { mean } if (0.0..f32::INFINITY).contains(&mean) => {
                 plain("EXPONENTIAL", RandomParams { scale: mean, ..params })
             }
@@ -273,9 +264,9 @@ impl Random {
                 let (low, table) = poisson_table(mean);
                 Ok(("POISSON", RandomParams { low, range: table.len() as u32, ..params }, table))
             }
-            Poisson { mean } => wrong(format!(
-                "mean {mean}; it must be from 0 to {MAX_MEAN}; above it use a normal distribution"
-            )),
+            Poisson { mean } => {
+                wrong(format!("mean {mean}; it must be from 0 to {MAX_MEAN}; above it use a normal distribution"))
+            }
         }
     }
 
@@ -291,8 +282,7 @@ impl Random {
             program.constant(bytemuck::cast_slice(&table).to_vec())
         });
         let shift = (self.offset % 4) as u32;
-        let spec =
-            Spec::new().flag(flag, true).flag("SHIFTED", shift > 0).flag("INT64", profile.features.int64);
+        let spec = Spec::new().flag(flag, true).flag("SHIFTED", shift > 0).flag("INT64", profile.features.int64);
         let spec = if matches!(self.distribution, Distribution::LogNormal { .. }) {
             spec.flag("LOGARITHMS", true)
         } else {
@@ -403,9 +393,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         "exponential" => Distribution::Exponential { mean: mean()?.unwrap_or(1.0) as f32 },
         "poisson" => Distribution::Poisson { mean: mean()?.unwrap_or(1.0) },
         "bernoulli" => Distribution::Bernoulli { p: settings.number("p")? },
-        "integers" => {
-            Distribution::Integers { low: settings.maybe("lo")?.unwrap_or(0), high: settings.number("hi")? }
-        }
+        "integers" => Distribution::Integers { low: settings.maybe("lo")?.unwrap_or(0), high: settings.number("hi")? },
         "bits" => Distribution::Bits,
         _ if settings.has("lo") || settings.has("hi") => Distribution::Between {
             low: settings.maybe("lo")?.unwrap_or(0.0),

@@ -4,9 +4,7 @@ mod lowering;
 
 use super::operator::{Operator, Reducer, STATE, Sum, asked_elements, by_operator, by_state};
 use super::scan::STATE_SAMPLE;
-use super::{
-    Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64,
-};
+use super::{Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64};
 use crate::analysis::divergence;
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::prelude::*;
@@ -105,17 +103,13 @@ impl<O> Reduce<O> {
 
 /// The ladder of the textbook, and `coarsened`, the fast one.
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "interleaved",
-        "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands",
-    ),
+    Variant::portable("interleaved", "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands"),
     Variant::portable("sequential", "tree with strides n/2, n/4, ...: active threads stay together"),
     Variant::portable("shared", "each thread adds two elements on loading, then the tree"),
     Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
     Variant::subgroups("two-stage-subgroup", "subgroups reduce by shuffles, then their totals: one barrier"),
     Variant::portable("coarsened", "a bounded number of workgroups walks the input by vec4; two passes"),
-    Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison")
-        .in_any_order(),
+    Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison").in_any_order(),
 ];
 
 impl Reduce {
@@ -204,9 +198,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     let state = StateOp::new(STATE_SAMPLE);
     // One row in two passes; short rows; long rows; too short for a vec4.
     for (rows, n) in [(1, 1 << 20), (5000, 40), (3, 70_000), (1, 1)] {
@@ -258,12 +251,10 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let threads = interface.workgroup_size[0];
     let steps = threads.checked_ilog2()?;
     let divergent = |works: &dyn Fn(u32, u32) -> bool| {
-        let of_step =
-            |i| divergence([1; 3], [threads, 1, 1], subject.subgroup, |[t, ..]| u32::from(works(t, i)));
+        let of_step = |i| divergence([1; 3], [threads, 1, 1], subject.subgroup, |[t, ..]| u32::from(works(t, i)));
         (0..steps).map(|i| of_step(i).divergent).sum::<u64>() as f64
     };
-    let of =
-        format!("of {} subgroups, over {steps} steps of a tree", threads.div_ceil(subject.subgroup) * steps);
+    let of = format!("of {} subgroups, over {steps} steps of a tree", threads.div_ceil(subject.subgroup) * steps);
     match subject.program.variant() {
         "interleaved" => facts.push(fact("divergent", divergent(&|t, i| t % (2 << i) == 0), of)),
         "sequential" | "shared" => {

@@ -192,9 +192,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     let mut programs = Vec::new();
     for n in [100_000, 3, 1 << 23] {
         macro_rules! lower {

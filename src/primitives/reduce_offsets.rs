@@ -88,10 +88,8 @@ const ROUNDS: usize = 64;
 /// Maximum of workgroups that share the long segments.
 const MAX_WALKERS: usize = 1056;
 
-const VARIANTS: &[Variant] = &[Variant::portable(
-    "direct",
-    "threads for each segment by the average length, workgroups for long ones",
-)];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("direct", "threads for each segment by the average length, workgroups for long ones")];
 
 impl<O> ReduceOffsets<O> {
     /// Reduces the segments of `n` elements.
@@ -126,11 +124,7 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (name, op) = (INFO.name, self.op.operator());
         if !WORDS.contains(&T::DTYPE) {
-            return Err(err!(
-                Unsupported,
-                "{name}: elements of {}; convert them to f32, i32 or u32",
-                T::DTYPE
-            ));
+            return Err(err!(Unsupported, "{name}: elements of {}; convert them to f32, i32 or u32", T::DTYPE));
         }
         let monoid = Monoid::new(&op, T::DTYPE).map_err(|e| e.context(name))?;
         let output = op.output(T::DTYPE).map_err(|e| e.context(name))?;

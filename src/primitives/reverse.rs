@@ -55,13 +55,7 @@ impl Reverse {
     variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        made::lower(
-            (INFO.name, "primitives/reverse"),
-            (self.n, 0, self.counted),
-            &self.variant,
-            dtype,
-            profile,
-        )
+        made::lower((INFO.name, "primitives/reverse"), (self.n, 0, self.counted), &self.variant, dtype, profile)
     }
 }
 
@@ -75,13 +69,8 @@ operands! {
 
 lowered_as!(Reverse: f32, f16, i32, u32, u8, i8);
 
-pub(super) const INFO: Operation = Operation {
-    name: "reverse",
-    about: "the elements from the last to the first",
-    make: Some(make),
-    samples,
-    ..MADE
-};
+pub(super) const INFO: Operation =
+    Operation { name: "reverse", about: "the elements from the last to the first", make: Some(make), samples, ..MADE };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (operands, dtype, n, counted) = made::asked_elements(asked)?;

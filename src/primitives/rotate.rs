@@ -101,9 +101,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (operands, dtype, n, counted) = made::asked_elements(asked)?;
-    let op = Rotate::new(n, asked.settings().number("by")?)
-        .variant(asked.variant())
-        .when(counted, Rotate::counted);
+    let op = Rotate::new(n, asked.settings().number("by")?).variant(asked.variant()).when(counted, Rotate::counted);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 

@@ -95,9 +95,9 @@ impl RunsJob<'_> {
                 operand("values", dtype, inputs, read),
                 operand("keys_out", keys, n, write),
             ]),
-            Labels::Heads => program
-                .operands
-                .extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)]),
+            Labels::Heads => {
+                program.operands.extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)])
+            }
         }
         let outputs = [operand("results", dtype, outputs, write), operand("count", DType::U32, 1, write)];
         program.operands.extend(outputs);
@@ -166,8 +166,7 @@ impl RunsJob<'_> {
             let [values, labels] = [inputs[1], inputs[3]];
             let tails = program.scratch(256 + values.size);
             let kernel = program.kernel(Kernel::of_file("primitives/runs_tails", Spec::new()));
-            let params =
-                RunsTailsParams { labels: (labels.size / 4) as u32, values: (values.size / 4) as u32 };
+            let params = RunsTailsParams { labels: (labels.size / 4) as u32, values: (values.size / 4) as u32 };
             program.dispatch(kernel, &params, vec![labels, values, tails], Grid::fold(1));
             (inputs[1], inputs[3]) = (tails, whole("length"));
             tile_spec = limited(tile_spec, true, 4);

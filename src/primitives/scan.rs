@@ -8,9 +8,7 @@ pub(super) use policy::ScanPolicy;
 
 use super::operator::{OP, Reducer, STATE, Sum, asked_elements, by_operator, by_state};
 use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64};
-use crate::analysis::{
-    brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
-};
+use crate::analysis::{brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::prelude::*;
 
@@ -212,20 +210,11 @@ impl<O> Scan<O> {
 
 /// The ladder of the textbook, `hierarchical`, and `lookback`, the fast one.
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "kogge-stone",
-        "a workgroup scans one word a thread in log2 n steps of n joins; three kernels",
-    ),
-    Variant::portable(
-        "kogge-stone-double",
-        "the same between two buffers: one barrier a step instead of two",
-    ),
+    Variant::portable("kogge-stone", "a workgroup scans one word a thread in log2 n steps of n joins; three kernels"),
+    Variant::portable("kogge-stone-double", "the same between two buffers: one barrier a step instead of two"),
     Variant::portable("brent-kung", "up a tree and down again: fewer joins, more steps"),
     Variant::subgroups("subgroup", "subgroups scan by shuffles, then their totals: one barrier"),
-    Variant::portable(
-        "coarsened",
-        "each thread scans eight words staged in workgroup memory, then Kogge-Stone",
-    ),
+    Variant::portable("coarsened", "each thread scans eight words staged in workgroup memory, then Kogge-Stone"),
     HIERARCHICAL,
     LOOKBACK,
 ];
@@ -275,14 +264,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n) or (rows, n)")],
     outputs: &[("output", "(elements, each)")],
     types: &DTYPES,
-    options: &[
-        OP,
-        STATE,
-        Setting::flag("exclusive"),
-        Setting::flag("reverse"),
-        Setting::flag("deterministic"),
-        LENGTH,
-    ],
+    options: &[OP, STATE, Setting::flag("exclusive"), Setting::flag("reverse"), Setting::flag("deterministic"), LENGTH],
     domains: &[("input", Domain::Combined)],
     make: Some(make),
     variants: Scan::variants,
@@ -326,9 +308,8 @@ pub(super) const STATE_SAMPLE: &str = "struct State { x: u32, y: u32, z: u32 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     macro_rules! lower {
         ($rows:expr, $n:expr, $exclusive:expr, $reverse:expr; $($op:expr => $($t:ty),*;)*) => {$($({
             let scan = Scan::rows($op, $rows, $n).variant(variant).when($exclusive, |op| op.exclusive()).when($reverse, |op| op.reverse());

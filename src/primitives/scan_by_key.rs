@@ -169,9 +169,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     for (n, exclusive) in [(100_000, false), (3, true), (1 << 23, true)] {
         macro_rules! lower {
             ($($op:expr, $key:ty => $($t:ty),*;)*) => {$($({

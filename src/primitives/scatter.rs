@@ -96,8 +96,7 @@ pub struct Scatter {
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("sorted", "sorts the indices and combines the rows of each in order"),
-    Variant::portable("atomic", "a thread combines one element by an atomic, or stores four words")
-        .in_any_order(),
+    Variant::portable("atomic", "a thread combines one element by an atomic, or stores four words").in_any_order(),
 ];
 
 kernel_params! { struct ScatterParams { count: u32, width: u32, rows: u32 } }
@@ -131,11 +130,7 @@ impl Scatter {
         self
     }
 
-    counted!(
-        counted,
-        "indices",
-        "Here `n` is the number of indices; indices and rows behind it are ignored."
-    );
+    counted!(counted, "indices", "Here `n` is the number of indices; indices and rows behind it are ignored.");
 
     variants!(variant);
 
@@ -148,8 +143,7 @@ impl Scatter {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;
-        let bits =
-            Bits { rounds: self.op == ScatterOp::Add && dtype.is_float(), deterministic: self.deterministic };
+        let bits = Bits { rounds: self.op == ScatterOp::Add && dtype.is_float(), deterministic: self.deterministic };
         let (variant, decision) = choose_with(INFO.name, &self.variant, VARIANTS, profile, bits, || {
             ("atomic", "one pass; a sort takes several".to_owned())
         })?;
@@ -157,10 +151,8 @@ impl Scatter {
         program.determinism = variant.determinism(bits.rounds);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let len = elements(INFO.name, "x", &[indices, n])?;
-        program.operands = vec![
-            operand("x", dtype, len, Access::Read),
-            operand("indices", DType::U32, indices, Access::Read),
-        ];
+        program.operands =
+            vec![operand("x", dtype, len, Access::Read), operand("indices", DType::U32, indices, Access::Read)];
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let to = program.operands.len();
         let size = elements(INFO.name, "into", &[rows, n])?;

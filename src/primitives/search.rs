@@ -92,12 +92,7 @@ pub(super) fn lower(
             let spec = placed(spec, form, 3);
             let kernel = program.kernel(Kernel::of_file("primitives/search_tree", spec));
             let grid = Grid::fold((keys as u64).div_ceil(256));
-            program.dispatch(
-                kernel,
-                &params,
-                [bindings[0], tree].into_iter().chain(of_sorted).collect(),
-                grid,
-            );
+            program.dispatch(kernel, &params, [bindings[0], tree].into_iter().chain(of_sorted).collect(), grid);
         }
         bindings.push(tree);
         of_search = of_search.flag("TREE", true).constant("NEEDLES", TREE_NEEDLES);
@@ -165,8 +160,7 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(SearchForm, DType, Vec<Rol
     let of_sorted = asked.named_of(SORTED_LENGTH.name, &[1], DType::U32)?;
     let (length, output) = asked.length(1, vec![m])?;
     let (sorted_counted, counted) = (of_sorted.is_some(), length.is_some());
-    let form =
-        SearchForm { sorted_counted, counted, variant: asked.variant().into(), ..SearchForm::new(n, m) };
+    let form = SearchForm { sorted_counted, counted, variant: asked.variant().into(), ..SearchForm::new(n, m) };
     let inputs = [sorted, needles].into_iter().chain(of_sorted).map(Role::Given);
     Ok((form, dtype, inputs.chain(length).chain([output]).collect()))
 }

@@ -166,9 +166,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     let mut programs = Vec::new();
     for n in [100_000, 3, 1 << 23] {
         programs.push(Op::<f32>::lower(&SegmentedReduce::new(Sum, n).variant(variant), profile)?);
@@ -178,8 +177,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<i32>::lower(&SegmentedReduce::new(Max, n).variant(variant), profile)?);
         programs.push(Op::<u32>::lower(&SegmentedReduce::new(custom.clone(), n).variant(variant), profile)?);
         if n <= 100_000 {
-            programs
-                .push(Op::<f32>::lower(&SegmentedReduce::new(Affine::maps(), n).variant(variant), profile)?);
+            programs.push(Op::<f32>::lower(&SegmentedReduce::new(Affine::maps(), n).variant(variant), profile)?);
             let means = SegmentedReduce::new(MeanVariance::sample(), n).variant(variant);
             programs.push(Op::<f32>::lower(&means, profile)?);
             let own = SegmentedReduce::new(StateOp::new(STATE_SAMPLE), n).variant(variant);

@@ -153,8 +153,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (length, output) = asked.length(1, elements.results(&[n]))?;
     let (input, form) = (elements.input, ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
     let dtype = input.dtype();
-    let operands: Vec<_> =
-        [input, heads].map(Role::Given).into_iter().chain(length).chain([output]).collect();
+    let operands: Vec<_> = [input, heads].map(Role::Given).into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
         Ok(OpCall::new::<T>(SegmentedScan { op, n, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
@@ -165,9 +164,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let custom = CustomOp::new(
-        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
-    );
+    let custom =
+        CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
     for (n, exclusive) in [(100_000, false), (3, true), (1 << 23, true)] {
         macro_rules! lower {
             ($($op:expr => $($t:ty),*;)*) => {$($({

@@ -117,8 +117,7 @@ impl SegmentedSort {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, .. } = *self;
         let by_key = RadixSort::new(n).with_values().counted().when(self.descending, RadixSort::descending);
-        let by_key =
-            by_key.variant(&self.variant).lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
+        let by_key = by_key.variant(&self.variant).lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
         let mut program = Program::new(INFO.name, by_key.decision.clone());
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("keys", dtype, n, Access::Read));
@@ -139,8 +138,7 @@ impl SegmentedSort {
         let tiles = n.div_ceil(TILE);
         let heads = mark_heads(&mut program, n, profile)?;
         let ends = program.scratch(4 * tiles as u64);
-        let bound: Vec<_> =
-            (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
+        let bound: Vec<_> = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         let (inputs, outputs) = bound.split_at(bound.len() - 1 - usize::from(self.values));
         let inputs = [&inputs[..1], &inputs[2..]].concat();
         let spec = key_spec(dtype, self.descending)?.flag("VALUES", self.values);
@@ -161,8 +159,7 @@ impl SegmentedSort {
         // Few threads merge a short segment, a workgroup a longer one.
         let mut above = 0;
         for (lanes, items, seams) in SEAMS {
-            let spec =
-                spec.clone().constant("LANES", lanes).constant("ITEMS", items).constant("SEAMS", seams);
+            let spec = spec.clone().constant("LANES", lanes).constant("ITEMS", items).constant("SEAMS", seams);
             let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_seams", spec));
             let bindings = [ends].iter().chain(outputs).copied().collect();
             let grid = Grid::fold((tiles as u64 - 1).div_ceil(seams.into()));

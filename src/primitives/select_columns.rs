@@ -120,12 +120,7 @@ impl MovedColumn {
         let mut bindings = vec![column, self.positions, self.output];
         // The second column is bound behind the length.
         bindings.extend(self.length.into_iter().chain(second));
-        program.dispatch(
-            kernel,
-            &params,
-            bindings,
-            Grid::fold(u64::from(all).div_ceil(256 * u64::from(pack))),
-        );
+        program.dispatch(kernel, &params, bindings, Grid::fold(u64::from(all).div_ceil(256 * u64::from(pack))));
         Ok(Some((at, of)))
     }
 }
@@ -150,11 +145,7 @@ impl SelectColumns {
     fn lower_columns(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, columns, .. } = self;
         if !(1..=NAMES.len()).contains(&columns.len()) {
-            return Err(err!(
-                InvalidArgument,
-                "select-columns: {} columns; there must be 1 to 4",
-                columns.len()
-            ));
+            return Err(err!(InvalidArgument, "select-columns: {} columns; there must be 1 to 4", columns.len()));
         }
         columns.iter().try_for_each(|(dtype, _)| check_column(INFO.name, *dtype))?;
         let select = Select::positions(*n, Predicate::NonZero).when(self.counted, Select::counted);
@@ -166,20 +157,10 @@ impl SelectColumns {
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let first = program.operands.len();
         for ([name, _], (dtype, width)) in NAMES.iter().zip(columns) {
-            program.operands.push(operand(
-                name,
-                *dtype,
-                elements(INFO.name, name, &[*n, *width])?,
-                Access::Read,
-            ));
+            program.operands.push(operand(name, *dtype, elements(INFO.name, name, &[*n, *width])?, Access::Read));
         }
         for ([_, name], (dtype, width)) in NAMES.iter().zip(columns) {
-            program.operands.push(operand(
-                name,
-                *dtype,
-                elements(INFO.name, name, &[*n, *width])?,
-                Access::Write,
-            ));
+            program.operands.push(operand(name, *dtype, elements(INFO.name, name, &[*n, *width])?, Access::Write));
         }
         let count = Resource::Operand(program.operands.len());
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
@@ -191,8 +172,7 @@ impl SelectColumns {
         let length = Binding::operand(program.operands.len() - 1, &program.operands);
         let mut covered = Vec::new();
         for (k, &(dtype, width)) in columns.iter().enumerate() {
-            let [from, to] =
-                [first + k, first + columns.len() + k].map(|i| Binding::operand(i, &program.operands));
+            let [from, to] = [first + k, first + columns.len() + k].map(|i| Binding::operand(i, &program.operands));
             let moved = MovedColumn {
                 dtype,
                 width,

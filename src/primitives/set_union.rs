@@ -24,10 +24,7 @@ fn tile(profile: &DeviceProfile) -> [u32; 2] {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {
         [64, 7]
-    } else if profile.features.subgroups
-        && limits.max_invocations >= 1024
-        && limits.max_workgroup_bytes >= 48 << 10
-    {
+    } else if profile.features.subgroups && limits.max_invocations >= 1024 && limits.max_workgroup_bytes >= 48 << 10 {
         [1024, 9]
     } else {
         [256, 13]
@@ -152,8 +149,7 @@ impl SetUnion {
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
         profile.check_bindings(INFO.name, &program.operands, "unite parts in separate calls")?;
         let len = u64::from(index_u32(INFO.name, "n + m", len)?);
-        let bound: Vec<_> =
-            (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
+        let bound: Vec<_> = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         let (a, b, count) = (bound[0], bound[1], bound[bound.len() - 1]);
         let output = bound[bound.len() - 2 - usize::from(values.is_some())];
         if len == 0 {

@@ -90,10 +90,7 @@ pub struct RadixSort {
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("counting", "each pass counts digits, scans the counts and scatters"),
-    Variant::subgroups(
-        "onesweep",
-        "counts all digits at once; a pass reads and writes once, by decoupled look-back",
-    ),
+    Variant::subgroups("onesweep", "counts all digits at once; a pass reads and writes once, by decoupled look-back"),
 ];
 
 impl RadixSort {
@@ -151,11 +148,7 @@ impl RadixSort {
         self
     }
 
-    counted!(
-        form.counted,
-        "keys",
-        "Keys behind it stay where they are in place; elsewhere, there may be anything."
-    );
+    counted!(form.counted, "keys", "Keys behind it stay where they are in place; elsewhere, there may be anything.");
 
     /// The op's name.
     #[cfg(feature = "stream")]
@@ -330,8 +323,7 @@ const TILE: Setting = Setting::text("tile", "THREADS,KEYS", "");
 fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
     let settings = asked.settings();
     let (keys, [n]) = asked.array("keys")?;
-    let mut op =
-        RadixSort::new(n).when(settings.has("descending"), |op| op.descending()).variant(asked.variant());
+    let mut op = RadixSort::new(n).when(settings.has("descending"), |op| op.descending()).variant(asked.variant());
     if let Some([begin, end]) = settings.given_numbers(&BITS)? {
         op = op.bits(begin..end);
     }

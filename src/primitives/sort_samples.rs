@@ -24,19 +24,12 @@ fn dispatch<P: KernelParams>(program: &mut Program, kernel: Kernel, params: &P, 
 }
 
 /// Draws one key of each of `count` nearly equal parts of `n` keys: operands `keys`, `samples`. `count` is at most `n`.
-pub(crate) fn draw(
-    dtype: DType,
-    n: usize,
-    count: usize,
-    seed: u32,
-    profile: &DeviceProfile,
-) -> Result<Program> {
+pub(crate) fn draw(dtype: DType, n: usize, count: usize, seed: u32, profile: &DeviceProfile) -> Result<Program> {
     const OP: &str = "sort-samples";
     let operand = |name, len, access| Operand { name, dtype, len, access };
     let operands = vec![operand("keys", n, Access::Read), operand("samples", count, Access::Write)];
     let mut program = program(OP, operands, profile)?;
-    let params =
-        SortSamplesParams { n: index_u32(OP, "keys", n)?, count: index_u32(OP, "samples", count)?, seed };
+    let params = SortSamplesParams { n: index_u32(OP, "keys", n)?, count: index_u32(OP, "samples", count)?, seed };
     if count > 0 {
         dispatch(&mut program, Kernel::of_file("primitives/sort_samples", Spec::new()), &params, count);
     }

@@ -78,13 +78,10 @@ pub(super) struct PartKeys {
 impl PartKeys {
     /// Makes the keys of the first pass of a sort.
     pub(super) fn specialise(&self, spec: Spec) -> Spec {
-        let spec =
-            spec.slot("mapped", Fragment::Library("primitives/split_key")).constant("PARTS", self.parts);
+        let spec = spec.slot("mapped", Fragment::Library("primitives/split_key")).constant("PARTS", self.parts);
         match &self.function {
             None => spec,
-            Some((dtype, text)) => {
-                spec.slot("element", element_fragment(*dtype)).slot("part", Fragment::of_user(text))
-            }
+            Some((dtype, text)) => spec.slot("element", element_fragment(*dtype)).slot("part", Fragment::of_user(text)),
         }
     }
 }
@@ -141,15 +138,13 @@ impl SplitParts {
             return Ok(program);
         }
         let numbers = program.scratch(4 * u64::from(n));
-        let given =
-            [keys, Resource::Operand(0)].into_iter().chain(counted.then_some(Resource::Operand(length)));
+        let given = [keys, Resource::Operand(0)].into_iter().chain(counted.then_some(Resource::Operand(length)));
         let operands: Vec<_> = given.chain([numbers.resource, Resource::Operand(output)]).collect();
         program.append(sort, &operands);
         let spec = limited(Spec::new(), counted, 3);
         let kernel = program.kernel(Kernel::of_file("primitives/split_parts", spec));
         let whole = |i| Binding::operand(i, &program.operands);
-        let bindings =
-            [numbers, whole(output + 1)].into_iter().chain(counted.then(|| whole(length))).collect();
+        let bindings = [numbers, whole(output + 1)].into_iter().chain(counted.then(|| whole(length))).collect();
         program.dispatch(kernel, &SplitPartsParams { n, parts: parts as u32 }, bindings, Grid::fold(1));
         Ok(program)
     }

@@ -268,9 +268,7 @@ impl<'a> Monoid<'a> {
                 let members = &[("count", "u32"), ("mean", "f32"), ("squares", "f32")];
                 Some(ready("op/mean_variance", members, 1, 2, if op.sample { &["SAMPLE"] } else { &[] }))
             }
-            Operator::LogSumExp => {
-                Some(ready("op/log_sum_exp", &[("largest", "f32"), ("sum", "f32")], 1, 1, &[]))
-            }
+            Operator::LogSumExp => Some(ready("op/log_sum_exp", &[("largest", "f32"), ("sum", "f32")], 1, 1, &[])),
             Operator::Norm => {
                 let members = &[("small", "f32"), ("middle", "f32"), ("large", "f32")];
                 Some(ready("primitives/nrm2", members, 1, 1, &[]))
@@ -285,10 +283,7 @@ impl<'a> Monoid<'a> {
                     DType::I32 => "i32",
                     DType::U32 => "u32",
                     other => {
-                        return Err(err!(
-                            Unsupported,
-                            "a state of elements of {other}; it takes f32, i32 and u32"
-                        ));
+                        return Err(err!(Unsupported, "a state of elements of {other}; it takes f32, i32 and u32"));
                     }
                 };
                 let text = state_text(&op.wgsl, element)?;

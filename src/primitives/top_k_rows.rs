@@ -312,8 +312,7 @@ impl TopKRows {
         let ends = [input.resource].into_iter().chain(length.map(|l| l.resource)).chain([widened]);
         program.append(convert, &ends.collect::<Vec<_>>());
         let offsets = extra.map(|extra| extra.resource);
-        let operands: Vec<_> =
-            [widened].into_iter().chain(offsets).chain([found, indices.resource]).collect();
+        let operands: Vec<_> = [widened].into_iter().chain(offsets).chain([found, indices.resource]).collect();
         program.append(top, &operands);
         let copy = program.kernel(self.kernel("primitives/top_k_rows_halves", Spec::new(), 4));
         let count = index_u32(INFO.name, "rows x k", best)?;
@@ -453,12 +452,7 @@ pub(super) const INFO: Operation = Operation {
         ("[payload]", "(rows, k); (s, k) with offsets"),
     ],
     types: &DTYPES,
-    options: &[
-        Setting::number("k", ""),
-        Setting::flag("smallest"),
-        Setting::array("offsets", "u32 (s+1)"),
-        LENGTH,
-    ],
+    options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::array("offsets", "u32 (s+1)"), LENGTH],
     domains: &[("input", Domain::Runs), ("offsets", Domain::Increasing), ("payload", Domain::Bits)],
     make: Some(make),
     variants: TopKRows::variants,
@@ -509,10 +503,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op(2, 600, 50).counted().lower_as(DType::F16, profile)?,
         op(2, 600, 50).with_payload(DType::U8, 3).lower_as(DType::I32, profile)?,
         TopKRows::segments(900, 90, 5).variant(variant).lower_as(DType::F16, profile)?,
-        TopKRows::segments(900, 90, 5)
-            .with_payload(DType::F32, 1)
-            .variant(variant)
-            .lower_as(DType::F32, profile)?,
+        TopKRows::segments(900, 90, 5).with_payload(DType::F32, 1).variant(variant).lower_as(DType::F32, profile)?,
     ])
 }
 

@@ -116,8 +116,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let length = asked.length(1, vec![n])?.0;
     let op = Unique::new(n).when(length.is_some(), Unique::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let operands =
-        [Role::Given(input)].into_iter().chain(length).chain([Role::Counted, Role::Count]).collect();
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([Role::Counted, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 

@@ -81,11 +81,7 @@ impl<V: Element> UniqueByKey<V> {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         if !WORDS.contains(&V::DTYPE) {
             let wrong = V::DTYPE;
-            return Err(err!(
-                Unsupported,
-                "{}: values of {wrong}; convert them to f32, i32 or u32",
-                INFO.name
-            ));
+            return Err(err!(Unsupported, "{}: values of {wrong}; convert them to f32, i32 or u32", INFO.name));
         }
         let compaction = Compaction {
             op: INFO.name,

@@ -22,10 +22,7 @@ impl Values {
         let (op, shape) = (asked.name(), array.shape());
         if shape.first() != Some(&n) || !wide && shape.len() > 1 {
             let more = if wide { ", of any further extents" } else { "" };
-            return Err(err!(
-                Shape,
-                "{op}: values is {array}; it must have a row for each of {n} keys{more}"
-            ));
+            return Err(err!(Shape, "{op}: values is {array}; it must have a row for each of {n} keys{more}"));
         }
         let row = shape[1..].to_vec();
         let words = elements(op, "a value", &row)?;
@@ -44,8 +41,7 @@ impl Values {
 
     /// Gives the operand `at` and the last output the type of the values, which move as words.
     pub(super) fn typed(values: Option<&Self>, at: usize, call: OpCall) -> OpCall {
-        let Some(dtype) = values.map(|values| values.array.dtype()).filter(|dtype| *dtype != DType::U32)
-        else {
+        let Some(dtype) = values.map(|values| values.array.dtype()).filter(|dtype| *dtype != DType::U32) else {
             return call;
         };
         let last = call.operands.iter().rposition(Role::is_output);

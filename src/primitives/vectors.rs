@@ -28,11 +28,7 @@ pub(super) fn lower(
 ) -> Result<Program> {
     let decision = Program::of_only_variant(name, variant, VARIANTS, profile)?.decision;
     if n == 0 && !operator.has_identity() {
-        return Err(err!(
-            Shape,
-            "{name}: the {} of 0 elements is not defined; pass one at least",
-            operator.name()
-        ));
+        return Err(err!(Shape, "{name}: the {} of 0 elements is not defined; pass one at least", operator.name()));
     }
     let mut program = reduced(operator, (n, counted), dtype, profile).map_err(|e| e.context(name))?;
     (program.op, program.decision) = (name, decision);

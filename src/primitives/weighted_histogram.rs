@@ -60,8 +60,7 @@ pub struct WeightedHistogram {
 
 kernel_params! { struct WeightedBinsParams { n: u32, bins: u32, least: u32, span: u32, edges: u32 } }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("sorted", "sorts the weights by bin, and adds up the neighbours")];
+const VARIANTS: &[Variant] = &[Variant::portable("sorted", "sorts the weights by bin, and adds up the neighbours")];
 
 impl WeightedHistogram {
     /// Adds up `n` weights by `bins` bins of equal width from `lo` to `hi`, both included.
@@ -89,10 +88,8 @@ impl WeightedHistogram {
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         self.bins.check(DType::F32).map_err(|e| e.context(name))?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("input", DType::F32, self.n, Access::Read),
-            operand("weights", dtype, self.n, Access::Read),
-        ];
+        program.operands =
+            vec![operand("input", DType::F32, self.n, Access::Read), operand("weights", dtype, self.n, Access::Read)];
         program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         let sums = Resource::Operand(program.operands.len());
         program.operands.push(operand("sums", dtype, bins, Access::Write));
@@ -131,8 +128,7 @@ impl WeightedHistogram {
         let order = [keys.resource, Resource::Operand(1)].into_iter().chain(length.map(|l| l.resource));
         let order: Vec<_> = order.chain([sorted.resource, weights.resource]).collect();
         program.append(Op::<u32>::lower(&sort, profile)?, &order);
-        let begin =
-            program.kernel(kernel("weighted_histogram_offsets", limit(Spec::new().flag("OFFSETS", true), 3)));
+        let begin = program.kernel(kernel("weighted_histogram_offsets", limit(Spec::new().flag("OFFSETS", true), 3)));
         let grid = Grid::fold((bins as u64 + 1).div_ceil(256));
         program.dispatch(begin, &params, [sorted, offsets].into_iter().chain(length).collect(), grid);
         let reduce = ReduceOffsets::new(Sum, self.n, bins);

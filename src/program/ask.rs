@@ -180,11 +180,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The next input, which has `N` axes of any extents; `usual` if it is supplied.
-    pub(crate) fn free<const N: usize>(
-        &mut self,
-        name: &str,
-        usual: [usize; N],
-    ) -> Result<(HostArray, [usize; N])> {
+    pub(crate) fn free<const N: usize>(&mut self, name: &str, usual: [usize; N]) -> Result<(HostArray, [usize; N])> {
         let usual = self.usual(name, &usual);
         let array = self.next(name, Some(&usual), self.dtype, None)?;
         let dims = self.dims(name, &array)?;
@@ -299,12 +295,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The array of the option `name`, of this shape and type.
-    pub(crate) fn named_of(
-        &mut self,
-        name: &'static str,
-        shape: &[usize],
-        dtype: DType,
-    ) -> Result<Option<HostArray>> {
+    pub(crate) fn named_of(&mut self, name: &'static str, shape: &[usize], dtype: DType) -> Result<Option<HostArray>> {
         let given = self.settings().array(name).cloned();
         let supply = self.ask.supply.as_mut().filter(|_| given.is_none());
         if let Some(made) = supply.and_then(|supply| supply.option(name, shape, dtype)) {
@@ -322,11 +313,9 @@ impl<'a> Asked<'a> {
         if axes != 1 {
             return match self.settings().array(LENGTH.name) {
                 None => Ok((None, Role::Result(shape))),
-                Some(_) => Err(err!(
-                    Shape,
-                    "{}: a length counts the elements of one row; reshape the input",
-                    self.name()
-                )),
+                Some(_) => {
+                    Err(err!(Shape, "{}: a length counts the elements of one row; reshape the input", self.name()))
+                }
             };
         }
         let Some(length) = self.named_of(LENGTH.name, &[1], DType::U32)? else {
@@ -446,15 +435,7 @@ impl OpCall {
         let descriptor = Rc::new(op);
         let op = Rc::clone(&descriptor);
         let lower = Box::new(move |profile: &_| lower(&*op, profile));
-        Self {
-            lower,
-            descriptor,
-            dtype: T::DTYPE,
-            settings: None,
-            declared: Vec::new(),
-            unit: None,
-            operands,
-        }
+        Self { lower, descriptor, dtype: T::DTYPE, settings: None, declared: Vec::new(), unit: None, operands }
     }
 
     /// Gives the operands at these places another type of the same size.
@@ -546,15 +527,11 @@ impl Operation {
             ));
         };
         let mut settings = ask.settings.clone();
-        let mut asked =
-            Asked { op: self, ask, dtype: None, extents: Extents::default(), supplied: Vec::new() };
+        let mut asked = Asked { op: self, ask, dtype: None, extents: Extents::default(), supplied: Vec::new() };
         let call = make(&mut asked)?;
         if !asked.ask.inputs.is_empty() {
             let more = asked.ask.inputs.len();
-            return Err(err!(
-                InvalidArgument,
-                "{op}: with these options {more} of {given} inputs are too many"
-            ));
+            return Err(err!(InvalidArgument, "{op}: with these options {more} of {given} inputs are too many"));
         }
         for (name, array) in asked.supplied {
             settings.with_array(name, array)?;

@@ -191,10 +191,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
             let twice = |at: usize| self.given[..at].iter().any(|(name, _)| *name == self.given[at].0);
             for (at, (name, _)) in self.given.iter().enumerate() {
                 if twice(at) {
-                    return Err(err!(
-                        InvalidArgument,
-                        "{op}: the operand {name} is passed twice; pass it once"
-                    ));
+                    return Err(err!(InvalidArgument, "{op}: the operand {name} is passed twice; pass it once"));
                 }
                 if wanted.iter().all(|operand| operand.name != *name) {
                     return Err(err!(

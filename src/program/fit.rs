@@ -160,13 +160,7 @@ impl DeviceProfile {
         })
     }
 
-    fn check_operand(
-        &self,
-        op: &str,
-        operand: &Operand,
-        (limit, what): (u64, &str),
-        remedy: &str,
-    ) -> Result<()> {
+    fn check_operand(&self, op: &str, operand: &Operand, (limit, what): (u64, &str), remedy: &str) -> Result<()> {
         // Buffers and bindings are whole words.
         let bytes = round_up(operand.bytes(), 4);
         if bytes <= limit {
@@ -199,21 +193,11 @@ impl DeviceProfile {
         if bytes <= room {
             return Ok(());
         }
-        Err(err!(
-            TooLarge,
-            "{op}: {what} has {bytes} bytes; {} binds at most {room} of one; {remedy}",
-            self.name
-        ))
+        Err(err!(TooLarge, "{op}: {what} has {bytes} bytes; {} binds at most {room} of one; {remedy}", self.name))
     }
 
     /// Fails unless the device can bind `bytes` bytes of scratch for `what` and kernels can index its words.
-    pub(crate) fn check_scratch(
-        &self,
-        op: &str,
-        what: Arguments<'_>,
-        bytes: u64,
-        remedy: &str,
-    ) -> Result<()> {
+    pub(crate) fn check_scratch(&self, op: &str, what: Arguments<'_>, bytes: u64, remedy: &str) -> Result<()> {
         let limit = self.largest_binding().min(4 * u64::from(u32::MAX));
         if bytes <= limit {
             return Ok(());

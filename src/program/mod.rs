@@ -52,9 +52,7 @@ pub(crate) use measurement::{batch, warm_up};
 pub use operation::{Comparison, Domain, Example, Operation};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
-pub use profile::{
-    Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
-};
+pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks};
 pub use settings::{Input, Setting, Settings, Takes};
 pub(crate) use variant::{Bits, LENGTH, choose, choose_with, counted, deterministic, variants};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
@@ -424,13 +422,7 @@ impl Program {
         })
     }
 
-    pub(crate) fn dispatch<P: KernelParams>(
-        &mut self,
-        kernel: usize,
-        params: &P,
-        bindings: Vec<Binding>,
-        grid: Grid,
-    ) {
+    pub(crate) fn dispatch<P: KernelParams>(&mut self, kernel: usize, params: &P, bindings: Vec<Binding>, grid: Grid) {
         let params = bytemuck::bytes_of(params).to_vec();
         self.dispatches.push(Dispatch { kernel, params, fields: P::FIELDS, bindings, grid });
     }
@@ -449,12 +441,7 @@ impl Program {
 
     /// As [`append`](Self::append), with operands that start at these byte offsets. Programs appended with the same
     /// `shared` share scratch: each area grows to the largest need.
-    pub(crate) fn append_at(
-        &mut self,
-        other: Program,
-        operands: &[(Resource, u64)],
-        shared: &mut Vec<usize>,
-    ) {
+    pub(crate) fn append_at(&mut self, other: Program, operands: &[(Resource, u64)], shared: &mut Vec<usize>) {
         if other.determinism == Determinism::RoundingVaries {
             self.determinism = Determinism::RoundingVaries;
         }

@@ -259,9 +259,7 @@ impl DeviceProfile {
     /// ```
     pub fn cooperative_side(&self) -> Option<u32> {
         let has = |side: u32| {
-            let fits = |s: &CooperativeShape| {
-                [s.m, s.n, s.k] == [side; 3] && s.factors == "f16" && s.result == "f32"
-            };
+            let fits = |s: &CooperativeShape| [s.m, s.n, s.k] == [side; 3] && s.factors == "f16" && s.result == "f32";
             self.cooperative.iter().any(fits)
         };
         let features = self.features.cooperative_matrix && self.features.f16;
@@ -327,13 +325,7 @@ impl DeviceProfile {
                 max_workgroup_size: [1024, 1024, 1024],
                 ..Limits::WEBGPU
             },
-            features: Features {
-                subgroups: true,
-                f16: true,
-                int64: true,
-                timestamps: true,
-                ..Features::default()
-            },
+            features: Features { subgroups: true, f16: true, int64: true, timestamps: true, ..Features::default() },
             quirks: Quirks::of(DeviceClass::Cpu, "vulkan"),
             subgroup_sizes: (8, 8),
             ..Self::webgpu_defaults()
@@ -342,13 +334,8 @@ impl DeviceProfile {
 
     /// Returns the profile of an NVIDIA H100 through Vulkan.
     pub fn h100() -> Self {
-        let shape = |result: &str| CooperativeShape {
-            m: 16,
-            n: 16,
-            k: 16,
-            factors: "f16".into(),
-            result: result.into(),
-        };
+        let shape =
+            |result: &str| CooperativeShape { m: 16, n: 16, k: 16, factors: "f16".into(), result: result.into() };
         Self {
             name: "NVIDIA H100 80GB HBM3".into(),
             driver: "NVIDIA 580.159.04".into(),

@@ -237,14 +237,9 @@ impl Settings {
     }
 
     /// `N` numbers, separated by commas; `form` describes them. If it has a `|`, one number stands for all.
-    pub(crate) fn numbers<T: FromStr + Clone, const N: usize>(
-        &self,
-        name: &str,
-        form: &str,
-    ) -> Result<[T; N]> {
+    pub(crate) fn numbers<T: FromStr + Clone, const N: usize>(&self, name: &str, form: &str) -> Result<[T; N]> {
         let op = self.op.name;
-        let text =
-            self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
+        let text = self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
         let wrong = || self.wrong(name, text, format!("must be {N} numbers, {form}"));
         let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
         let mut numbers = parts.collect::<Result<Vec<T>>>()?;
@@ -255,10 +250,7 @@ impl Settings {
     }
 
     /// As [`numbers`](Self::numbers), for an option that may be left out.
-    pub(crate) fn given_numbers<T: FromStr + Clone, const N: usize>(
-        &self,
-        option: &Setting,
-    ) -> Result<Option<[T; N]>> {
+    pub(crate) fn given_numbers<T: FromStr + Clone, const N: usize>(&self, option: &Setting) -> Result<Option<[T; N]>> {
         let form = if let Takes::Text(form) = option.takes { form } else { "" };
         self.has(option.name).then(|| self.numbers(option.name, form)).transpose()
     }

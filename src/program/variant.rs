@@ -241,9 +241,7 @@ pub(crate) fn choose_with(
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
     let mut policy = Some(policy);
-    resolve(op, asked, variants, profile, bits, &mut || {
-        policy.take().map(|policy| policy()).unwrap_or_default()
-    })
+    resolve(op, asked, variants, profile, bits, &mut || policy.take().map(|policy| policy()).unwrap_or_default())
 }
 
 /// [`choose_with`], compiled once for all policies; calls `policy` at most once.
@@ -266,9 +264,8 @@ fn resolve(
     let same_bits = bits.deterministic || profile.deterministic;
     let varies = |v: &Variant| same_bits && v.determinism(bits.rounds) == Determinism::RoundingVaries;
     let asker = if bits.deterministic { "`deterministic` asks" } else { "`GpuOptions::deterministic` asks" };
-    let left_out = |name: &str| {
-        format!("`{name}` is skipped: its rounding varies from run to run, and {asker} for the same bits")
-    };
+    let left_out =
+        |name: &str| format!("`{name}` is skipped: its rounding varies from run to run, and {asker} for the same bits");
     let fits = |v: &&'static Variant| v.requires.missing(profile).is_none() && denied(v).is_none();
     let usable = |v: &&'static Variant| fits(v) && !varies(v);
     let auto = asked == "auto";
@@ -287,11 +284,7 @@ fn resolve(
         decision.because(left_out(forced.name));
     }
     if let Some(missing) = variant.requires.missing(profile) {
-        return Err(err!(
-            Unsupported,
-            "{op}: the variant `{name}` needs {missing}, {}; use `auto`",
-            profile.lacks()
-        ));
+        return Err(err!(Unsupported, "{op}: the variant `{name}` needs {missing}, {}; use `auto`", profile.lacks()));
     }
     let (varies, wrong) = (varies(variant), denied(variant));
     // Variants are listed from slow to fast: the one before is next in speed, and needs no more.

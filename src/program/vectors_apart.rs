@@ -157,9 +157,7 @@ pub(super) fn build(op: &'static Operation, mut ask: Ask<'_>, increments: Increm
             Role::Given(close) => Role::Given(whole(close)?),
             Role::Updated(close) => Role::Updated(whole(close)?),
             // What lies between is not written.
-            Role::Result(_) if step.unsigned_abs() > 1 => {
-                Role::Updated(HostArray::zeros(&far, operand.dtype)?)
-            }
+            Role::Result(_) if step.unsigned_abs() > 1 => Role::Updated(HostArray::zeros(&far, operand.dtype)?),
             other => other.clone(),
         };
     }

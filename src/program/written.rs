@@ -43,18 +43,11 @@ pub(crate) struct Use<'a> {
 pub(crate) fn check_read(op: &str, uses: &[Use<'_>], zeroes: &str) -> Result<()> {
     let holds_nothing = |u: &&Use<'_>| u.access == Access::Read && u.len > 0 && !u.written.get();
     let Some(read) = uses.iter().find(holds_nothing) else { return Ok(()) };
-    let fits = |u: &&Use<'_>| {
-        u.access != Access::Read && u.written.get() && (u.dtype, u.len) == (read.dtype, read.len)
-    };
+    let fits = |u: &&Use<'_>| u.access != Access::Read && u.written.get() && (u.dtype, u.len) == (read.dtype, read.len);
     let what = format!("{op}: {} was allocated and never written", read.name);
     Err(match uses.iter().find(fits) {
         Some(other) => {
-            err!(
-                Buffer,
-                "{what}; are {} and {} swapped? Write it first, or use {zeroes}",
-                read.name,
-                other.name
-            )
+            err!(Buffer, "{what}; are {} and {} swapped? Write it first, or use {zeroes}", read.name, other.name)
         }
         None => err!(Buffer, "{what}; write it first, or use {zeroes}"),
     })

@@ -109,11 +109,8 @@ const WORKGROUP_SIZE: u64 = 256;
 /// cubed: the first 8.8, 41.5, 101, 105; with 64 steps of k 8.0, 39.4, 94, 94, with 16 8.6, 39.1, 94, 99; 128 x 256
 /// by 8 x 16 5.0, 22.5, 95, 97; 64 x 128 by 8 x 8 11.4, 57.4, 93, 99; the second 17.7, 70.1, 98, 104; the third
 /// 22.7, 67.9, 89, 96.
-const CARD: &[Division] = &[
-    Division::new([128, 128, 8], [8, 8]),
-    Division::new([64, 64, 8], [8, 4]),
-    Division::new([32, 32, 16], [4, 4]),
-];
+const CARD: &[Division] =
+    &[Division::new([128, 128, 8], [8, 8]), Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 16], [4, 4])];
 /// For GPUs that were not measured.
 const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 8], [4, 4])];
 /// For processors, which compile slowly.
@@ -249,16 +246,11 @@ impl GemmInt8 {
         let (name, [m, n, k]) = (self.name(), [self.m, self.n, self.k]);
         let f16 = end.result == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
-            return Err(err!(
-                Unsupported,
-                "{name}: a C of f16 needs {missing}, {}; take f32",
-                profile.lacks()
-            ));
+            return Err(err!(Unsupported, "{name}: a C of f16 needs {missing}, {}; take f32", profile.lacks()));
         }
         let operands = self.operands(end)?;
         profile.check_bindings(&name, &operands, "compute blocks of C in separate calls")?;
-        let (variant, mut decision) =
-            choose(self.op(), &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let (variant, mut decision) = choose(self.op(), &self.variant, VARIANTS, profile, || self.policy(profile))?;
         // Without products there is nothing to tile: factors have not even one vec4.
         let variant = if k == 0 { &VARIANTS[0] } else { variant };
         let way = match variant.name {
@@ -270,12 +262,7 @@ impl GemmInt8 {
         let division = self.division(way, variant.name, profile)?;
         let Division { tile, thread: [rows, columns], .. } = division;
         if way != Int8Way::Naive {
-            decision.because(format_args!(
-                "tile {} x {} x {} by {rows} x {columns}",
-                tile.m,
-                tile.n,
-                4 * tile.k
-            ));
+            decision.because(format_args!("tile {} x {} x {} by {rows} x {columns}", tile.m, tile.n, 4 * tile.k));
         }
         let mut program = Program::new(self.op(), decision);
         program.cost = Cost::of(2.0 * m as f64 * n as f64 * k as f64, &operands);
@@ -395,13 +382,7 @@ impl GemmInt8 {
     }
 
     /// The form of a register-tiled kernel.
-    fn form(
-        &self,
-        double: bool,
-        division: Division,
-        vec4s: [bool; 2],
-        profile: &DeviceProfile,
-    ) -> RegisterForm {
+    fn form(&self, double: bool, division: Division, vec4s: [bool; 2], profile: &DeviceProfile) -> RegisterForm {
         RegisterForm {
             double,
             vectors: !profile.quirks.stores_whole_vectors,
@@ -466,20 +447,14 @@ impl GemmInt8 {
             let whole = self.m.is_multiple_of(tile.m as usize) && self.n.is_multiple_of(tile.n as usize);
             spec.flag("WHOLE_TILES", whole).flag("VEC_C", self.n.is_multiple_of(4))
         } else {
-            spec.flag("TRANS_B", self.trans_b)
-                .slot("multiply", Fragment::Library("quantize/gemm_int8_multiply"))
+            spec.flag("TRANS_B", self.trans_b).slot("multiply", Fragment::Library("quantize/gemm_int8_multiply"))
         };
         let kernel = match way {
             Int8Way::Naive => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
-            Int8Way::Tiled => {
-                Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k))
-            }
-            Int8Way::Register { double } => {
-                self.form(double, division, [a.vec4s, b.vec4s], profile).kernel(spec)
-            }
+            Int8Way::Tiled => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
+            Int8Way::Register { double } => self.form(double, division, [a.vec4s, b.vec4s], profile).kernel(spec),
             Int8Way::Unstaged => {
-                let spec =
-                    spec.constant("THREAD_M", division.thread[0]).constant("THREAD_N", division.thread[1]);
+                let spec = spec.constant("THREAD_M", division.thread[0]).constant("THREAD_N", division.thread[1]);
                 let spec = spec.flag("VEC_A", a.vec4s).flag("VEC_B", b.vec4s);
                 let spec = spec.flag("TRANS_B", self.trans_b).flag("BYTES", true);
                 Kernel::library("dense/gemm_unstaged", "gemm_unstaged", spec)

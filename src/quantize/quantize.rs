@@ -74,14 +74,8 @@ pub struct Quantize<Q> {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "whole",
-        "a row in the registers of one workgroup, or of a part of one: one read, one write",
-    ),
-    Variant::portable(
-        "parts",
-        "largest magnitudes of parts of rows, joined, then applied: two reads, one write",
-    ),
+    Variant::portable("whole", "a row in the registers of one workgroup, or of a part of one: one read, one write"),
+    Variant::portable("parts", "largest magnitudes of parts of rows, joined, then applied: two reads, one write"),
 ];
 
 kernel_params! {
@@ -249,8 +243,7 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
         let measure = largest.is_some();
         // All rows share one scale: the rows of the matrix serve as well as one row of all elements.
         let tensor = self.quantize.spans.scales == Scales::Tensor;
-        let [rows, n] =
-            if tensor { [self.quantize.spans.rows, self.quantize.spans.n] } else { [self.spans, self.n] };
+        let [rows, n] = if tensor { [self.quantize.spans.rows, self.quantize.spans.n] } else { [self.spans, self.n] };
         let workgroup = tile.lanes.max(policy(self.profile).workgroup);
         let vectors = n.is_multiple_of(4);
         // Halves that do not begin at words may touch one word more.
@@ -423,11 +416,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 
 fn samples_of<Q: Code>(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let shapes: &[(usize, usize)] = if variant == "whole" {
-        &[(3, 4), (7, 1000), (1, 4096)]
-    } else {
-        &[(3, 5), (2, 1001), (7, 1000), (4, 6)]
-    };
+    let shapes: &[(usize, usize)] =
+        if variant == "whole" { &[(3, 4), (7, 1000), (1, 4096)] } else { &[(3, 5), (2, 1001), (7, 1000), (4, 6)] };
     for &(rows, n) in shapes {
         let op = Quantize::<Q>::new(rows, n).variant(variant);
         let mut all = vec![op.clone()];

@@ -5,10 +5,8 @@ use crate::nn::Adam;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let rate = named::<f32>(call, "device-rate")?;
-    let op =
-        &rate.into_iter().flatten().fold(descriptor::<Adam>(call)?.clone(), |op, rate| op.at_rate(*rate));
-    let operands: [&[f32]; 5] =
-        [input(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?, input(call, 4)?];
+    let op = &rate.into_iter().flatten().fold(descriptor::<Adam>(call)?.clone(), |op, rate| op.at_rate(*rate));
+    let operands: [&[f32]; 5] = [input(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?, input(call, 4)?];
     each_output(call, adam(op, operands), adam_bound(op, operands))
 }
 

@@ -56,9 +56,7 @@ pub fn adaptive_grid(
         let value = measured(level, x, y);
         if splits(&cell, value[1]) && level < depth && nodes.len() + 4 <= limit {
             nodes[values.len()][0] = nodes.len() as u32;
-            nodes.extend(
-                (0..4).map(|quarter| [u32::MAX, level + 1, 2 * x + quarter % 2, 2 * y + quarter / 2]),
-            );
+            nodes.extend((0..4).map(|quarter| [u32::MAX, level + 1, 2 * x + quarter % 2, 2 * y + quarter / 2]));
         }
         values.push(value);
     }

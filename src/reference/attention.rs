@@ -175,8 +175,7 @@ fn rows<T: Number, K: Number, R>(
     of: impl Fn(&AttentionRow) -> Vec<R>,
 ) -> Vec<R> {
     let (heads, queries, keys, d) = (op.heads, op.queries, op.keys, op.head_size);
-    let vector =
-        |x: &[K], row: usize, d: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+    let vector = |x: &[K], row: usize, d: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
     let mut results = Vec::new();
     for row in 0..op.batch * heads * queries {
         let (query, head, b) = (row % queries, row / queries % heads, row / queries / heads);

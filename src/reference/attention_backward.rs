@@ -20,13 +20,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes the gradients with respect to q, k and v in f64.
-pub fn attention_backward<T: Number>(
-    op: &AttentionBackward,
-    q: &[T],
-    k: &[T],
-    v: &[T],
-    dy: &[T],
-) -> [Vec<T>; 3] {
+pub fn attention_backward<T: Number>(op: &AttentionBackward, q: &[T], k: &[T], v: &[T], dy: &[T]) -> [Vec<T>; 3] {
     exact(differentiate(op, [q, k, v, dy], None))
 }
 
@@ -105,9 +99,8 @@ fn differentiate<T: Number>(
     let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
     let numbers = |x: &[T]| x.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
     let (q, k, v, dy) = (numbers(q), numbers(k), numbers(v), numbers(dy));
-    let saved = saved.map(|(output, logsumexp)| {
-        (numbers(output), logsumexp.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>())
-    });
+    let saved = saved
+        .map(|(output, logsumexp)| (numbers(output), logsumexp.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>()));
     let none = |x: &[f64]| vec![(0.0, LEAST_NORMAL); x.len()];
     let (mut dq, mut dk, mut dv) = (none(&q), none(&k), none(&v));
     let chain = additions(of.keys.max(of.queries.saturating_mul(of.group())));
@@ -177,10 +170,8 @@ fn row_terms(
         .map(|&key| product(q, k, key))
         .map(|(sum, size)| (sum * scale, ((d as f64 + 8.0) * size + 2.0 * sum.abs()) * scale.abs() * u))
         .collect();
-    let slopes: Vec<(f64, f64)> = (keys.iter())
-        .map(|&key| product(dy, v, key))
-        .map(|(sum, size)| (sum, (e as f64 + 2.0) * size * u))
-        .collect();
+    let slopes: Vec<(f64, f64)> =
+        (keys.iter()).map(|&key| product(dy, v, key)).map(|(sum, size)| (sum, (e as f64 + 2.0) * size * u)).collect();
     if let Some((output, logarithm)) = saved {
         if logarithm == f64::NEG_INFINITY {
             return Vec::new();

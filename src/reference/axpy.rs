@@ -21,12 +21,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Adds `alpha` times `x` to `y`; `alpha` is first converted to the number that the kernel gets.
 pub fn axpy<T: Number>(alpha: f64, x: &[T], y: &mut [T]) -> Result<()> {
     if x.len() != y.len() {
-        return Err(err!(
-            Shape,
-            "reference axpy: x has {} elements, y {}; they must agree",
-            x.len(),
-            y.len()
-        ));
+        return Err(err!(Shape, "reference axpy: x has {} elements, y {}; they must agree", x.len(), y.len()));
     }
     let alpha = T::scalar(alpha);
     for (&x, y) in x.iter().zip(y) {

@@ -27,13 +27,11 @@ pub fn conjugate_gradient(
             x.len()
         ));
     }
-    let diagonal =
-        |row: usize| a.row(row).filter(|e| e.0 as usize == row).map(|e| f64::from(e.1)).sum::<f64>();
+    let diagonal = |row: usize| a.row(row).filter(|e| e.0 as usize == row).map(|e| f64::from(e.1)).sum::<f64>();
     let inverse: Vec<f64> = (0..n).map(|row| if jacobi { 1.0 / diagonal(row) } else { 1.0 }).collect();
     let mut x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
     let mut r: Vec<f64> = b.iter().zip(product(a, &x)).map(|(&b, q)| f64::from(b) - q).collect();
-    let precondition =
-        |r: &[f64]| -> Vec<f64> { r.iter().zip(&inverse).map(|(r, inverse)| r * inverse).collect() };
+    let precondition = |r: &[f64]| -> Vec<f64> { r.iter().zip(&inverse).map(|(r, inverse)| r * inverse).collect() };
     let mut z = precondition(&r);
     let mut p = z.clone();
     let mut rz = dot(&r, &z);

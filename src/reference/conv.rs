@@ -184,11 +184,7 @@ fn outputs<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Resu
 pub(super) fn check(layer: &Layer, operands: &[(&str, usize, usize)]) -> Result<()> {
     for (name, len, wanted) in operands {
         if len != wanted {
-            return Err(err!(
-                Shape,
-                "reference {}: {name} has {len} elements; it must have {wanted}",
-                layer.op
-            ));
+            return Err(err!(Shape, "reference {}: {name} has {len} elements; it must have {wanted}", layer.op));
         }
     }
     Ok(())
@@ -203,8 +199,7 @@ pub(super) struct At {
 
 /// Calls `visit` for every product of a layer with an output of P x Q, except those with padding.
 pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl FnMut(At)) {
-    let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, last, .. } =
-        *layer;
+    let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, last, .. } = *layer;
     let (from, to) = (c / groups, filters / groups);
     let along = |axis: usize, i: usize, a: usize, size: usize| {
         (i * stride[axis] + a * dilation[axis]).checked_sub(pads[axis]).filter(|at| *at < size)

@@ -37,8 +37,7 @@ fn sums<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<Out
     let winograd = winograd.then(|| [largest(dy), largest(w), channels]);
     let [_, channels, h, w] = layer.shape;
     let (activation, last) = (Activation::None, layer.last);
-    ConvEnd::<T> { channels, pixels: h * w, last, bias: None, activation, winograd, matrices }
-        .close(&mut sums);
+    ConvEnd::<T> { channels, pixels: h * w, last, bias: None, activation, winograd, matrices }.close(&mut sums);
     Ok(sums)
 }
 

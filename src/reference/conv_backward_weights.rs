@@ -25,11 +25,7 @@ pub fn conv_backward_weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy:
 
 /// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
 /// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
-pub fn conv_backward_weights_bound<T: Number>(
-    op: &Conv2dBackwardWeights,
-    x: &[T],
-    dy: &[T],
-) -> Result<Vec<f64>> {
+pub fn conv_backward_weights_bound<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&weights(op, x, dy)?))
 }
 

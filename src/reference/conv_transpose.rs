@@ -14,23 +14,13 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes the output of the layer, with a bias for each channel if one is given.
-pub fn conv_transpose<T: Number>(
-    op: &ConvTranspose2d,
-    x: &[T],
-    w: &[T],
-    bias: Option<&[T]>,
-) -> Result<Vec<T>> {
+pub fn conv_transpose<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
     Ok(rounded(&sums(op, x, w, bias)?))
 }
 
 /// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
 /// [`conv_bound`](super::conv_bound).
-pub fn conv_transpose_bound<T: Number>(
-    op: &ConvTranspose2d,
-    x: &[T],
-    w: &[T],
-    bias: Option<&[T]>,
-) -> Result<Vec<f64>> {
+pub fn conv_transpose_bound<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&sums(op, x, w, bias)?))
 }
 

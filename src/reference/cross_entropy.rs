@@ -21,11 +21,7 @@ pub fn cross_entropy<T: Number>(classes: usize, logits: &[T], labels: &[u32]) ->
 
 /// Bounds the error of each result: the sum of exponentials as in [`softmax_bound`](super::softmax_bound), its
 /// logarithm (2^-21 between 0.5 and 2, else 3 ULP), differences, and the chain of additions of the mean.
-pub fn cross_entropy_bound<T: Number>(
-    classes: usize,
-    logits: &[T],
-    labels: &[u32],
-) -> (Vec<f64>, f64, Vec<f64>) {
+pub fn cross_entropy_bound<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Vec<f64>, f64, Vec<f64>) {
     let (losses, mean, gradient) = results(classes, logits, labels);
     let of = |(exact, error): (f64, f64)| spread(T::from_f64(exact), exact, error);
     (losses.into_iter().map(of).collect(), of(mean), gradient.into_iter().map(of).collect())

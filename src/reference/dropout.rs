@@ -32,8 +32,7 @@ pub fn dropout<T: Number>(op: &Dropout, x: &[T]) -> Vec<f64> {
 
 /// Bounds the error of each element: one rounding to f32, before that to the type.
 pub fn dropout_bound<T: Number>(op: &Dropout, x: &[T]) -> Vec<f64> {
-    let of =
-        |y: f64| if y == 0.0 || !y.is_finite() { 0.0 } else { 2f64.powi(-23) * y.abs() + 4.0 * LEAST_NORMAL };
+    let of = |y: f64| if y == 0.0 || !y.is_finite() { 0.0 } else { 2f64.powi(-23) * y.abs() + 4.0 * LEAST_NORMAL };
     dropout(op, x).into_iter().map(of).collect()
 }
 

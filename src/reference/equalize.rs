@@ -47,11 +47,7 @@ fn channel<T: Number>(op: &Equalize, values: &[T]) -> Result<Vec<(f64, f64)>> {
     };
     Ok(values
         .iter()
-        .map(
-            |x| {
-                if T::DTYPE == DType::U8 { (of_byte(x.to_f64() as usize), 0.0) } else { of_float(x.to_f64()) }
-            },
-        )
+        .map(|x| if T::DTYPE == DType::U8 { (of_byte(x.to_f64() as usize), 0.0) } else { of_float(x.to_f64()) })
         .collect())
 }
 

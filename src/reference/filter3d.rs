@@ -56,11 +56,8 @@ fn sums<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<(f64, f64
                 for k in 0..fd as isize {
                     for j in 0..fh as isize {
                         for i in 0..fw as isize {
-                            let from = [
-                                z + k - (fd / 2) as isize,
-                                y + j - (fh / 2) as isize,
-                                x + i - (fw / 2) as isize,
-                            ];
+                            let from =
+                                [z + k - (fd / 2) as isize, y + j - (fh / 2) as isize, x + i - (fw / 2) as isize];
                             let weight = weights.next().copied().unwrap_or_default();
                             let term = f64::from(weight) * at(stencil, input, from);
                             sum += term;

@@ -5,12 +5,8 @@ use super::select;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (items, flags) = (input::<u32>(call, 0)?, input::<u32>(call, 1)?);
-    let (list, children) = frontier(
-        &items[..there(call, items.len())?],
-        flags,
-        option(call, "children")?,
-        option(call, "room")?,
-    );
+    let (list, children) =
+        frontier(&items[..there(call, items.len())?], flags, option(call, "children")?, option(call, "room")?);
     Ok(vec![Wanted::exact(&[list.len()], list)?, Wanted::exact(&[1], vec![children])?])
 }
 

@@ -6,10 +6,7 @@ use super::{gemm, gemm_bound};
 use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(
-        call: &OpCall,
-        op: &GemmBatched,
-    ) -> Result<Vec<Wanted>> {
+    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(call: &OpCall, op: &GemmBatched) -> Result<Vec<Wanted>> {
         let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(call, &op.product)?;
         let want = gemm_batched(op, a, b, bias, &c)?;
         let bound = if may_run_on_matrices(&op.product, T::DTYPE) {
@@ -68,8 +65,7 @@ fn each_matrix<T, R>(
     result: impl Fn(&Gemm, &[T], &[T], &[R]) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     let product = &op.product;
-    let one =
-        Gemm { product: Product { batched: false, batch: 1, strides: Some([0; 3]), ..product.clone() } };
+    let one = Gemm { product: Product { batched: false, batch: 1, strides: Some([0; 3]), ..product.clone() } };
     let layouts = product.layouts(&product.name())?;
     let part = |name, of: usize, matrix: usize| {
         let BatchLayout { span, stride, .. } = layouts[of];

@@ -25,9 +25,8 @@ fn each(
     f: OneProduct,
 ) -> Result<Vec<f64>> {
     for (&[m, n, k], begin) in op.shapes.iter().zip(begins) {
-        let part = |x: &'_ [f32], begin: usize, len: usize| {
-            x.get(begin..begin.saturating_add(len)).map(<[f32]>::to_vec)
-        };
+        let part =
+            |x: &'_ [f32], begin: usize, len: usize| x.get(begin..begin.saturating_add(len)).map(<[f32]>::to_vec);
         let parts = [(a, begin[0], m * k), (b, begin[1], k * n), (c, begin[2], m * n)];
         if let [Some(a), Some(b), Some(c)] = parts.map(|(x, begin, len)| part(x, begin, len)) {
             let gemm = Gemm::new(m, n, k).alpha(op.alpha).beta(op.beta);
@@ -38,13 +37,7 @@ fn each(
 }
 
 /// Returns C in `f64`, not rounded. `begins` has the places of the matrices of each product.
-pub fn gemm_grouped(
-    op: &GemmGrouped,
-    begins: &[[usize; 3]],
-    a: &[f32],
-    b: &[f32],
-    c: &[f32],
-) -> Result<Vec<f64>> {
+pub fn gemm_grouped(op: &GemmGrouped, begins: &[[usize; 3]], a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     each(op, begins, [a, b, c], c.iter().map(|&x| x.into()).collect(), gemm::<f32, f32>)
 }
 

@@ -24,9 +24,7 @@ pub fn grey<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
     let whole = T::DTYPE == DType::U8;
     let of = |[r, g, b]: [f64; 3]| match op.weights {
         GreyWeights::Luma if whole => ((299.0 * r + 587.0 * g + 114.0 * b + 500.0) / 1000.0).floor(),
-        GreyWeights::Source if whole => {
-            (3.0 * r / 10.0).floor() + (6.0 * g / 10.0).floor() + (b / 10.0).floor()
-        }
+        GreyWeights::Source if whole => (3.0 * r / 10.0).floor() + (6.0 * g / 10.0).floor() + (b / 10.0).floor(),
         GreyWeights::Luma => 0.299 * r + 0.587 * g + 0.114 * b,
         GreyWeights::Source => 0.3 * r + 0.6 * g + 0.1 * b,
     };

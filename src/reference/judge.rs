@@ -93,10 +93,7 @@ impl Wanted {
             }
         };
         (0..wants.len()).find(wrong).map(|i| {
-            let within = bound
-                .as_ref()
-                .map(|b| format!(", which differs by more than {:e}", b[i]))
-                .unwrap_or_default();
+            let within = bound.as_ref().map(|b| format!(", which differs by more than {:e}", b[i])).unwrap_or_default();
             format!("element {i} is {:?}, expected {:?}{within}", gots[i], wants[i])
         })
     }
@@ -140,9 +137,7 @@ pub(super) fn front_of<T: Element>(call: &OpCall, index: usize, n: usize) -> Res
 
 /// Returns how many of `n` elements there are: as many as the option `length` says, if it is given.
 pub(super) fn there(call: &OpCall, n: usize) -> Result<usize> {
-    Ok(named::<u32>(call, "length")?
-        .and_then(|length| length.first())
-        .map_or(n, |there| n.min(*there as usize)))
+    Ok(named::<u32>(call, "length")?.and_then(|length| length.first()).map_or(n, |there| n.min(*there as usize)))
 }
 
 #[cfg(feature = "primitives")]

@@ -113,13 +113,7 @@ fn code(kv: KvType, x: f64, factor: f64) -> (f64, f64) {
 }
 
 /// Appends new rows of keys, or of values, to a cache, as the numbers that the stored elements decode to.
-pub fn kv_append<T: Number>(
-    op: &KvAppend,
-    new: &[T],
-    lengths: &[u32],
-    table: Option<&[u32]>,
-    cache: &mut [f32],
-) {
+pub fn kv_append<T: Number>(op: &KvAppend, new: &[T], lengths: &[u32], table: Option<&[u32]>, cache: &mut [f32]) {
     let kv = op.over.kv.unwrap_or(if size_of::<T>() == 2 { KvType::F16 } else { KvType::F32 });
     each_row(op, new, lengths, table, |at, x| {
         cache[at * x.len()..][..x.len()].copy_from_slice(&stored(kv, x));

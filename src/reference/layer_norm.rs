@@ -22,8 +22,7 @@ pub fn layer_norm<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Optio
 /// Bounds the error of each element: chains of additions of the mean and the variance, the inverse root (2 ULP), and
 /// the roundings after it.
 pub fn layer_norm_bound<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
-    let of =
-        |y: &NormedElement| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
+    let of = |y: &NormedElement| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
     elements(norm, x, gamma, beta).iter().map(of).collect()
 }
 
@@ -44,8 +43,7 @@ fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]
         // The error of the mean, absolute; of the variance, relative to the number under the root.
         let mean_error = (chain(n) + 4.0) * u * mean_of(&mut row.iter().map(|x| x.abs()));
         let off = mean_error * root;
-        let variance_error =
-            (chain(n) + 6.0) * u + 2.0 * off + off * off + of_flushed_squares(variance + eps);
+        let variance_error = (chain(n) + 6.0) * u + 2.0 * off + off * off + of_flushed_squares(variance + eps);
         for (i, x) in row.iter().enumerate() {
             let (d, g) = (x - mean, gamma[i].to_f64());
             let b = beta.map_or(0.0, |beta| beta[i].to_f64());

@@ -18,12 +18,7 @@ pub fn layer_norm_backward<T: Number>(op: &LayerNormBackward, x: &[T], gamma: &[
 
 /// Bounds the error of each element: chains of additions of the means of a row and of the sums of columns, the inverse
 /// root (2 ULP), and the roundings after it.
-pub fn layer_norm_backward_bound<T: Number>(
-    op: &LayerNormBackward,
-    x: &[T],
-    gamma: &[T],
-    dy: &[T],
-) -> [Vec<f64>; 3] {
+pub fn layer_norm_backward_bound<T: Number>(op: &LayerNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<f64>; 3] {
     differentiate(true, op.epsilon(), x, gamma, dy).map(|part| {
         part.into_iter()
             .map(|(exact, error)| spread(T::from_f64(exact), exact, error + f64::from(f32::MIN_POSITIVE)))

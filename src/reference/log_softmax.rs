@@ -13,9 +13,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 
 /// Computes the logarithm of the softmax of each row of `n` elements of `x`.
 pub fn log_softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
-    rows(n, x)
-        .flat_map(|row| row.below.iter().map(|d| T::from_f64(d - row.sum.ln())).collect::<Vec<_>>())
-        .collect()
+    rows(n, x).flat_map(|row| row.below.iter().map(|d| T::from_f64(d - row.sum.ln())).collect::<Vec<_>>()).collect()
 }
 
 /// Bounds the error of each element, as WGSL allows: the sum as in [`softmax_bound`](super::softmax_bound), its

@@ -106,9 +106,7 @@ fn error(function: &MapFn, x: f64, y: f64) -> f64 {
         _ if a.is_infinite() => 0.0,
         // The tail may be taken for 0, before it is multiplied by x or after.
         MapFn::Gelu => {
-            u * size
-                + (16.0 + a * a) * u * (x.max(0.0) - y).abs()
-                + (1.0 + a.min(16.0)) * f64::from(f32::MIN_POSITIVE)
+            u * size + (16.0 + a * a) * u * (x.max(0.0) - y).abs() + (1.0 + a.min(16.0)) * f64::from(f32::MIN_POSITIVE)
         }
         MapFn::Exp => (3.0 + 2.0 * a) * u * size,
         MapFn::Sqrt => 4.5 * u * size,

@@ -349,9 +349,6 @@ fn assert_slopes(x: &[f32], gradient: &[f32], loss: impl Fn(&[f32]) -> f64) {
         up[i] += 1e-2;
         down[i] -= 1e-2;
         let slope = (loss(&up) - loss(&down)) / f64::from(up[i] - down[i]);
-        assert!(
-            (slope - f64::from(*wanted)).abs() < 1e-3,
-            "element {i}: finite difference {slope}, gradient {wanted}"
-        );
+        assert!((slope - f64::from(*wanted)).abs() < 1e-3, "element {i}: finite difference {slope}, gradient {wanted}");
     }
 }

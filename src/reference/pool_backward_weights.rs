@@ -22,14 +22,9 @@ pub fn pool_backward_weights<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy:
 }
 
 /// Bounds the error of each element by its chain of additions: within a thread, a workgroup, and over parts.
-pub fn pool_backward_weights_bound<T: Number>(
-    op: &Pool2dBackwardWeights,
-    x: &[T],
-    dy: &[T],
-) -> Result<Vec<f64>> {
+pub fn pool_backward_weights_bound<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     let chain = dy.len().min(100 + dy.len() / 256) as f64 + 2.0;
-    let of =
-        |[exact, size]: &[f64; 2]| spread(*exact as f32, *exact, chain * (ulp(1.0) * size + LEAST_NORMAL));
+    let of = |[exact, size]: &[f64; 2]| spread(*exact as f32, *exact, chain * (ulp(1.0) * size + LEAST_NORMAL));
     Ok(sums(op, x, dy)?.iter().map(of).collect())
 }
 

@@ -10,13 +10,7 @@ use crate::sparse::Csr;
 /// [`Shape`](ErrorKind::Shape): A is not square, or `x` has another length.
 pub fn power_iteration(a: &Csr, x: &[f32], iterations: usize) -> Result<(f64, Vec<f64>)> {
     if a.cols != a.rows || x.len() != a.rows {
-        return Err(err!(
-            Shape,
-            "reference power iteration: A is {} x {}, x has {} elements",
-            a.rows,
-            a.cols,
-            x.len()
-        ));
+        return Err(err!(Shape, "reference power iteration: A is {} x {}, x has {} elements", a.rows, a.cols, x.len()));
     }
     let mut x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
     let mut value = 0.0;

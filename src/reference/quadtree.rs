@@ -6,8 +6,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let settings = settings(call)?;
     let points: Vec<[f32; 2]> = input::<f32>(call, 0)?.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
     let given = settings.has("square").then(|| settings.numbers("square", "X,Y,SIDE")).transpose()?;
-    let square =
-        given.map_or_else(|| quadtree_square(&points), |[x, y, side]| TreeSquare { low: [x, y], side });
+    let square = given.map_or_else(|| quadtree_square(&points), |[x, y, side]| TreeSquare { low: [x, y], side });
     let limit = settings.maybe("limit")?.unwrap_or(usize::MAX);
     let (nodes, order) = quadtree(&points, square, option(call, "capacity")?, option(call, "depth")?, limit);
     let order = settings.has("order").then(|| Wanted::exact(&[points.len()], order));
@@ -76,8 +75,7 @@ pub fn quadtree(
             for quarter in 0..4 {
                 let (level, x, y) = (level + 1, 2 * x + quarter % 2, 2 * y + quarter / 2);
                 let own = |code: &&u32| **code >> (32 - 2 * level) == code_of(x, y);
-                let members =
-                    codes[first as usize..(first + points) as usize].iter().filter(own).count() as u32;
+                let members = codes[first as usize..(first + points) as usize].iter().filter(own).count() as u32;
                 nodes.push([u32::MAX, begin, members, level, x, y]);
                 begin += members;
             }

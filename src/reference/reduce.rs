@@ -52,12 +52,7 @@ pub fn reduce<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> O
 }
 
 /// The result of each row and its bound, for an operator over a state.
-fn last_states<T: Number>(
-    op: &Operator,
-    rows: usize,
-    n: usize,
-    input: &[T],
-) -> Option<Vec<(Vec<f64>, Vec<f64>)>> {
+fn last_states<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> Option<Vec<(Vec<f64>, Vec<f64>)>> {
     let n = n * numbers_of(op, T::DTYPE).0;
     let last = |StatePrefixes { outputs, mut values, mut bounds }: StatePrefixes| {
         let at = values.len() - outputs;
@@ -82,13 +77,7 @@ fn extreme(row: impl Iterator<Item = f64>, better: fn(f64, f64) -> bool) -> (usi
 }
 
 /// Combines each row from left to right by a custom operator.
-pub fn reduce_with<T: Copy>(
-    rows: usize,
-    n: usize,
-    input: &[T],
-    identity: T,
-    combine: impl Fn(T, T) -> T,
-) -> Vec<T> {
+pub fn reduce_with<T: Copy>(rows: usize, n: usize, input: &[T], identity: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
     (0..rows).map(|r| input[r * n..(r + 1) * n].iter().fold(identity, |a, &x| combine(a, x))).collect()
 }
 

@@ -30,11 +30,7 @@ pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
 }
 
 /// Returns the error bound of each result against [`reduce_by_key`].
-pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(
-    op: &Operator,
-    keys: &[K],
-    values: &[T],
-) -> Vec<f64> {
+pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(op: &Operator, keys: &[K], values: &[T]) -> Vec<f64> {
     segmented_reduce_bound(op, values, &heads(keys))
 }
 

@@ -24,8 +24,7 @@ pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Opt
     let rounding = (chain(gamma.len()) + 8.0) * ulp(1.0);
     let bound = |(exact, scaled, flushed): (f64, f64, f64)| {
         // Subnormal intermediate results may be flushed to 0.
-        let error =
-            (rounding + flushed) * scaled.abs() + exact.abs() * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
+        let error = (rounding + flushed) * scaled.abs() + exact.abs() * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
         spread(T::from_f64(exact), exact, error)
     };
     elements(norm, x, gamma, beta).map(bound).collect()

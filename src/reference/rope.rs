@@ -19,14 +19,8 @@ pub fn rope<T: Number>(op: &Rope, x: &[T], [cos, sin]: [&[f32]; 2], positions: O
 }
 
 /// Bounds the error of each element: two products and their sum are rounded, and subnormal numbers may be flushed to 0.
-pub fn rope_bound<T: Number>(
-    op: &Rope,
-    x: &[T],
-    [cos, sin]: [&[f32]; 2],
-    positions: Option<&[u32]>,
-) -> Vec<f64> {
-    let bound =
-        |(y, size): (f64, f64)| spread(T::from_f64(y), y, 3.0 * 2f64.powi(-23) * size + 2f64.powi(-125));
+pub fn rope_bound<T: Number>(op: &Rope, x: &[T], [cos, sin]: [&[f32]; 2], positions: Option<&[u32]>) -> Vec<f64> {
+    let bound = |(y, size): (f64, f64)| spread(T::from_f64(y), y, 3.0 * 2f64.powi(-23) * size + 2f64.powi(-125));
     each(op, x, [cos, sin], positions).map(bound).collect()
 }
 
@@ -43,8 +37,7 @@ fn each<'a, T: Number>(
             return (x_at.to_f64(), 0.0);
         }
         let angle = op.table_row(place.number, positions) * (op.rotated() / 2) + place.angle;
-        let (own, other) =
-            (f64::from(cos[angle]) * x_at.to_f64(), f64::from(sin[angle]) * x[place.partner].to_f64());
+        let (own, other) = (f64::from(cos[angle]) * x_at.to_f64(), f64::from(sin[angle]) * x[place.partner].to_f64());
         let rotated = if place.second { own + other } else { own - other };
         (rotated, own.abs() + other.abs())
     })

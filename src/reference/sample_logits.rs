@@ -59,9 +59,8 @@ fn draw(op: &SampleLogits, row: usize, logits: &[f64]) -> Vec<u32> {
                 reached >= limit
             })
         };
-        let sets: Vec<usize> = [wanted - slack, wanted, wanted + slack]
-            .map(|limit| counts(limit).unwrap_or(order.len() - 1) + 1)
-            .into();
+        let sets: Vec<usize> =
+            [wanted - slack, wanted, wanted + slack].map(|limit| counts(limit).unwrap_or(order.len() - 1) + 1).into();
         let kept = |count: usize| {
             let mut kept = order.clone();
             cut(&mut kept, count);

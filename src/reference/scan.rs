@@ -46,9 +46,7 @@ pub fn scan<T: Number>(
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
     let input: Vec<f64> = input.iter().map(|x| x.to_f64()).collect();
-    let run = |identity, f: &dyn Fn(f64, f64) -> f64| {
-        Some(scan_with(rows, n, exclusive, reverse, &input, identity, f))
-    };
+    let run = |identity, f: &dyn Fn(f64, f64) -> f64| Some(scan_with(rows, n, exclusive, reverse, &input, identity, f));
     match op {
         Operator::Sum if float => run(0.0, &|a, b| a + b),
         Operator::Prod if float => run(1.0, &|a, b| a * b),
@@ -110,16 +108,14 @@ pub fn scan_bound<T: Number>(
     let half_step = if T::DTYPE == DType::F16 { 2f64.powi(-11) } else { 0.0 };
     let numbers: Vec<f64> = input.iter().map(|x| x.to_f64()).collect();
     let sizes: Vec<f64> = numbers.iter().map(|x| x.abs()).collect();
-    let along =
-        |x: &[f64], identity, f: fn(f64, f64) -> f64| scan_with(rows, n, exclusive, reverse, x, identity, f);
+    let along = |x: &[f64], identity, f: fn(f64, f64) -> f64| scan_with(rows, n, exclusive, reverse, x, identity, f);
     let count = n as f64;
     if *op == Operator::Sum {
         let depth = count.min(64.0 + 3.0 * count.max(1.0).log2() + count / 256.0);
         let sums = along(&numbers, 0.0, |a, b| a + b);
         let of_sizes = along(&sizes, 0.0, |a, b| a + b);
-        let bound = |(sum, size): (f64, f64)| {
-            gamma(depth) * size + half_step * sum.abs() + f64::from(f32::MIN_POSITIVE)
-        };
+        let bound =
+            |(sum, size): (f64, f64)| gamma(depth) * size + half_step * sum.abs() + f64::from(f32::MIN_POSITIVE);
         sums.into_iter().zip(of_sizes).map(bound).collect()
     } else {
         let products = along(&sizes, 1.0, |a, b| a * b);

@@ -28,22 +28,12 @@ pub(super) fn heads_at(n: usize, offsets: &[u32]) -> Vec<u32> {
 
 /// Computes all prefixes of each segment: each offset below the number of elements begins one, and element 0. As
 /// [`segmented_scan`] otherwise. Elements have one number.
-pub fn scan_offsets<T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    input: &[T],
-    offsets: &[u32],
-) -> Option<Vec<f64>> {
+pub fn scan_offsets<T: Number>(op: &Operator, exclusive: bool, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
     segmented_scan(op, exclusive, input, &heads_at(input.len(), offsets))
 }
 
 /// Returns the error bound of each result against [`scan_offsets`].
-pub fn scan_offsets_bound<T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    input: &[T],
-    offsets: &[u32],
-) -> Vec<f64> {
+pub fn scan_offsets_bound<T: Number>(op: &Operator, exclusive: bool, input: &[T], offsets: &[u32]) -> Vec<f64> {
     segmented_scan_bound(op, exclusive, input, &heads_at(input.len(), offsets))
 }
 

@@ -20,26 +20,14 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 
 /// Computes all prefixes of each segment of `input`; element 0 and elements with a flag begin a segment. Floats are
 /// in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
-pub fn segmented_scan<T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    input: &[T],
-    heads: &[u32],
-) -> Option<Vec<f64>> {
+pub fn segmented_scan<T: Number>(op: &Operator, exclusive: bool, input: &[T], heads: &[u32]) -> Option<Vec<f64>> {
     let of = |s: Range<usize>| scan(op, 1, s.len(), exclusive, false, &input[numbers(op, s)]);
     segments(heads).map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
 }
 
 /// Returns the error bound of each result against [`segmented_scan`]: that of [`scan_bound`] for its segment.
-pub fn segmented_scan_bound<T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    input: &[T],
-    heads: &[u32],
-) -> Vec<f64> {
-    segments(heads)
-        .flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[numbers(op, s)]))
-        .collect()
+pub fn segmented_scan_bound<T: Number>(op: &Operator, exclusive: bool, input: &[T], heads: &[u32]) -> Vec<f64> {
+    segments(heads).flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[numbers(op, s)])).collect()
 }
 
 pub(super) fn numbers(op: &Operator, elements: Range<usize>) -> Range<usize> {

@@ -12,11 +12,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let moves = call.outputs().count() > 1;
     let velocity = if moves { input(call, 2)? } else { &still };
     // Without a velocity the second result is dropped.
-    each_output(
-        call,
-        sgd(op, parameters, gradients, velocity),
-        sgd_bound(op, parameters, gradients, velocity),
-    )
+    each_output(call, sgd(op, parameters, gradients, velocity), sgd_bound(op, parameters, gradients, velocity))
 }
 
 /// The new parameters, and the new velocity if there is one.
@@ -43,11 +39,8 @@ fn steps<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T])
         let (p, g, v) = (p.to_f64(), g.to_f64(), v.to_f64());
         let (slope, of_slope) = (g + decay * p, g.abs() + (decay * p).abs());
         let (fast, of_fast) = (momentum * v + slope, (momentum * v).abs() + of_slope);
-        let (step, of_step) = if nesterov {
-            (slope + momentum * fast, of_slope + momentum.abs() * of_fast)
-        } else {
-            (fast, of_fast)
-        };
+        let (step, of_step) =
+            if nesterov { (slope + momentum * fast, of_slope + momentum.abs() * of_fast) } else { (fast, of_fast) };
         [(p - rate * step, p.abs() + rate.abs() * of_step), (fast, of_fast)]
     };
     parameters.iter().zip(gradients).zip(velocity).map(of).collect()

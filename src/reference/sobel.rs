@@ -30,8 +30,7 @@ fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 4]> {
                 for (j, smooth_y) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
                     for (i, smooth_x) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
                         let from_y = outside(Boundary::Clamp, y as isize + j, h).unwrap_or(0);
-                        let from_x =
-                            outside(Boundary::Clamp, (e / step) as isize + i, row / step).unwrap_or(0);
+                        let from_x = outside(Boundary::Clamp, (e / step) as isize + i, row / step).unwrap_or(0);
                         let value: f64 = input[(z * h + from_y) * row + from_x * step + e % step].into();
                         // The axis itself is no term: an infinity on it is not multiplied by 0.
                         let terms = [(i, smooth_y), (j, smooth_x)];

@@ -69,8 +69,7 @@ pub fn sort_positions<T: Element>(keys: &[T], descending: bool, bits: Range<u32>
 /// The unsigned number that stands for a key.
 pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
     let bytes = bytemuck::bytes_of(&key);
-    let word =
-        |at: usize| u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+    let word = |at: usize| u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
     let short = || u64::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
     let half = 1 << 31;
     let all = u64::from(u32::MAX);

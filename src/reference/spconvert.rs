@@ -35,9 +35,8 @@ pub(super) fn matrix(call: &OpCall, layout: &MatrixLayout) -> Result<(HostMatrix
     let indices = |at| input::<u32>(call, at).map(<[u32]>::to_vec);
     let values = |at| {
         let list = call.inputs().nth(at).map(HostArray::data);
-        let list = list.ok_or_else(|| {
-            err!(InvalidArgument, "reference of spconvert: the values of the matrix are missing")
-        })?;
+        let list =
+            list.ok_or_else(|| err!(InvalidArgument, "reference of spconvert: the values of the matrix are missing"))?;
         Ok(list.to_f32().into_owned())
     };
     let coo = |at| {
@@ -83,9 +82,7 @@ pub fn spconvert(matrix: &HostMatrix, to: Target) -> Result<HostMatrix> {
         Target::Csr => HostMatrix::Csr(csr),
         Target::Csc => HostMatrix::Csc(csr.to_csc()?),
         Target::Ell => HostMatrix::Ell(csr.to_ell()?),
-        Target::Hybrid { width } => {
-            HostMatrix::Hybrid(csr.to_hybrid(width.unwrap_or(csr.analyse().hybrid_width))?)
-        }
+        Target::Hybrid { width } => HostMatrix::Hybrid(csr.to_hybrid(width.unwrap_or(csr.analyse().hybrid_width))?),
         Target::Jds => HostMatrix::Jds(csr.to_jds()?),
         Target::Sell { slice, window } => HostMatrix::Sell(csr.to_sell(slice, window)?),
     })

@@ -16,9 +16,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
         DType::F16 => Wanted::exact(shape, values.into_iter().map(f16::from_f32).collect()),
         _ => Wanted::exact(shape, values),
     };
-    let coo = |at| {
-        Ok(Coo { rows, cols, row_idxs: indices(at)?, col_idxs: indices(at + 1)?, values: values(at + 2)? })
-    };
+    let coo = |at| Ok(Coo { rows, cols, row_idxs: indices(at)?, col_idxs: indices(at + 1)?, values: values(at + 2)? });
     let (old, new) = match matrix.format {
         Format::Ell { width } => {
             let old = Ell { rows, cols, width, col_idxs: indices(0)?, values: values(1)? };
@@ -60,20 +58,14 @@ pub fn spinsert(matrix: &HostMatrix, new: &Coo) -> Result<(HostMatrix, usize)> {
     match matrix {
         HostMatrix::Coo(old) => {
             let joined = |old: &[u32], new: &[u32]| [old, new].concat();
-            let (row_idxs, col_idxs) =
-                (joined(&old.row_idxs, &new.row_idxs), joined(&old.col_idxs, &new.col_idxs));
+            let (row_idxs, col_idxs) = (joined(&old.row_idxs, &new.row_idxs), joined(&old.col_idxs, &new.col_idxs));
             let values = [old.values.as_slice(), &new.values].concat();
             Ok((HostMatrix::Coo(Coo { rows: old.rows, cols: old.cols, row_idxs, col_idxs, values }), 0))
         }
         HostMatrix::Ell(old) => {
             let (mut ell, mut missing) = (old.clone(), 0);
             if new.rows > old.rows {
-                return Err(err!(
-                    Shape,
-                    "reference spinsert: rows of a matrix with {}, not {}",
-                    old.rows,
-                    new.rows
-                ));
+                return Err(err!(Shape, "reference spinsert: rows of a matrix with {}, not {}", old.rows, new.rows));
             }
             for ((&row, &col), &value) in new.row_idxs.iter().zip(&new.col_idxs).zip(&new.values) {
                 let mut slots = (0..old.width).map(|k| k * old.rows + row as usize);
@@ -84,10 +76,7 @@ pub fn spinsert(matrix: &HostMatrix, new: &Coo) -> Result<(HostMatrix, usize)> {
             }
             Ok((HostMatrix::Ell(if missing > 0 { old.clone() } else { ell }), missing))
         }
-        _ => Err(err!(
-            InvalidArgument,
-            "reference spinsert: only coordinates and ELL have room for new entries"
-        )),
+        _ => Err(err!(InvalidArgument, "reference spinsert: only coordinates and ELL have room for new entries")),
     }
 }
 

@@ -71,12 +71,7 @@ struct RowSum {
 fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<RowSum>> {
     let Csr { rows, cols, .. } = *a;
     if x.len() != cols || y.len() != rows {
-        return Err(err!(
-            Shape,
-            "reference spmv: A is {rows} x {cols}, x has {} elements and y {}",
-            x.len(),
-            y.len()
-        ));
+        return Err(err!(Shape, "reference spmv: A is {rows} x {cols}, x has {} elements and y {}", x.len(), y.len()));
     }
     let row = |row: usize| {
         let (mut value, mut magnitude) = (0.0, 0.0);

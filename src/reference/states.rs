@@ -21,8 +21,7 @@ pub(super) fn numbers_of(op: &Operator, dtype: DType) -> (usize, usize) {
 /// Combines the elements of a row from first to last. `None` for operators on one element and the user's own.
 pub(super) fn state_prefixes<T: Number>(op: &Operator, row: &[T]) -> Option<StatePrefixes> {
     let x = || row.iter().map(|x| x.to_f64());
-    let mut of =
-        StatePrefixes { outputs: numbers_of(op, T::DTYPE).1, values: Vec::new(), bounds: Vec::new() };
+    let mut of = StatePrefixes { outputs: numbers_of(op, T::DTYPE).1, values: Vec::new(), bounds: Vec::new() };
     match op {
         Operator::MinMax => of.min_max(T::DTYPE, x()),
         Operator::Sum64 => of.sum64(T::DTYPE, x()),

@@ -37,9 +37,7 @@ fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
 pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let [left, right] = sides(op, a, b)?;
     let product = gemm(&Gemm { product: op.product() }, &left, &right, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| {
-        c[i].into()
-    }))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| c[i].into()))
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.

@@ -30,9 +30,7 @@ pub(super) fn triangle(
 /// Returns C in `f64`, not rounded; elements outside of the triangle are those of `c`.
 pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let product = gemm(&Gemm { product: op.product() }, a, a, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| {
-        c[i].into()
-    }))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| c[i].into()))
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.

@@ -6,8 +6,7 @@ use super::top_k::payload;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
-    let (shape, n) =
-        (output_shape(call, 0), call.inputs().next().map_or(1, |x| *x.shape().last().unwrap_or(&1)));
+    let (shape, n) = (output_shape(call, 0), call.inputs().next().map_or(1, |x| *x.shape().last().unwrap_or(&1)));
     let offsets = named::<u32>(call, "offsets")?;
     let (mut wanted, places) = by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;
@@ -21,9 +20,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })?;
     let given = 1 + usize::from(offsets.is_some() || settings(call)?.has("length"));
     wanted.extend(
-        (given..call.inputs().count())
-            .map(|at| payload(call, at, &shape, &places))
-            .collect::<Result<Vec<_>>>()?,
+        (given..call.inputs().count()).map(|at| payload(call, at, &shape, &places)).collect::<Result<Vec<_>>>()?,
     );
     if offsets.is_some_and(|offsets| !offsets.is_sorted()) {
         // Nothing is promised.
@@ -40,12 +37,7 @@ pub fn top_k_rows<T: Element>(input: &[T], n: usize, k: usize, smallest: bool) -
 
 /// Returns the `k` best elements of each segment between offsets, in order, and their positions in the input. Behind a
 /// shorter segment are zeros at no position.
-pub fn top_k_segments<T: Element>(
-    input: &[T],
-    offsets: &[u32],
-    k: usize,
-    smallest: bool,
-) -> (Vec<T>, Vec<u32>) {
+pub fn top_k_segments<T: Element>(input: &[T], offsets: &[u32], k: usize, smallest: bool) -> (Vec<T>, Vec<u32>) {
     let of_segment = |pair: &[u32]| {
         let begin = input.len().min(pair[0] as usize);
         let end = input.len().min(pair[1] as usize).max(begin);

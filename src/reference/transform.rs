@@ -44,9 +44,7 @@ fn silu(a: f64) -> f64 {
 /// The size of the exponent in a function of `a`, twice the argument of tanh for GELU.
 fn exponent(function: &TransformFn, a: f64) -> f64 {
     match function {
-        TransformFn::GeluTanh | TransformFn::GeluTanhBackward => {
-            2.0 * (2.0 / PI).sqrt() * (a + 0.044_715 * a * a * a)
-        }
+        TransformFn::GeluTanh | TransformFn::GeluTanhBackward => 2.0 * (2.0 / PI).sqrt() * (a + 0.044_715 * a * a * a),
         _ => a,
     }
 }
@@ -200,12 +198,8 @@ pub fn transform_bound(
             // A small number that counts as 0 makes the quotient 0, infinite or no number.
             F::Div if to.is_float() && x.iter().any(|x| x.abs() < LEAST_NORMAL && *x != 0.0) => f64::INFINITY,
             F::Div if to.is_float() => 3.0 * u * want.abs() + LEAST_NORMAL,
-            F::Affine => {
-                2.0 * u * ((alpha * x[0]).abs() + want.abs()) + 4.0 * LEAST_NORMAL * (1.0 + alpha.abs())
-            }
-            F::Silu | F::GeluTanh | F::SwiGlu => {
-                far(x[0]) * want.abs() + small * (1.0 + x[0].abs().min(128.0))
-            }
+            F::Affine => 2.0 * u * ((alpha * x[0]).abs() + want.abs()) + 4.0 * LEAST_NORMAL * (1.0 + alpha.abs()),
+            F::Silu | F::GeluTanh | F::SwiGlu => far(x[0]) * want.abs() + small * (1.0 + x[0].abs().min(128.0)),
             F::SiluBackward | F::GeluTanhBackward | F::SwiGluBackward => {
                 let given: f64 = x.iter().skip(1).product();
                 let terms: f64 = slope(function, x[0]).iter().map(|term| term.abs()).sum();

@@ -39,8 +39,7 @@ pub fn trmm(op: &Trmm, a: &[f32], b: &[f32]) -> Vec<f64> {
 /// Returns the error bound of each element, computed in f32. Nothing is promised where a sum may overflow.
 pub fn trmm_bound(op: &Trmm, a: &[f32], b: &[f32]) -> Vec<f64> {
     let alpha = f64::from(op.alpha.abs());
-    let largest =
-        a.iter().chain(b).filter(|x| x.is_finite()).fold(1.0f64, |most, x| most.max(x.abs().into()));
+    let largest = a.iter().chain(b).filter(|x| x.is_finite()).fold(1.0f64, |most, x| most.max(x.abs().into()));
     // Factors that a device takes for 0.
     let tiny = 4.0 * f64::from(f32::MIN_POSITIVE) * largest * (1.0 + alpha);
     each(op, a, b, |terms| {

@@ -45,11 +45,7 @@ pub fn weighted_histogram<T: Number>(op: &WeightedHistogram, x: &[f32], weights:
 }
 
 /// Returns the error bound of each sum.
-pub fn weighted_histogram_bound<T: Number>(
-    op: &WeightedHistogram,
-    x: &[f32],
-    weights: &[T],
-) -> Result<Vec<f64>> {
+pub fn weighted_histogram_bound<T: Number>(op: &WeightedHistogram, x: &[f32], weights: &[T]) -> Result<Vec<f64>> {
     let bound = |bin: &Vec<T>| reduce_bound(&Operator::Sum, 1, bin.len(), bin);
     Ok(binned(op, x, weights)?.iter().flat_map(bound).collect())
 }

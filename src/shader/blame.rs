@@ -137,8 +137,7 @@ impl Expanded {
         let begin = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let line = text.get(begin..).and_then(|rest| rest.lines().next()).unwrap_or("").trim_end();
         let column = line.get(..span.start - begin).map_or(0, |before| before.chars().count());
-        let length =
-            text.get(span.clone()).map_or(1, |marked| marked.lines().next().unwrap_or("").chars().count());
+        let length = text.get(span.clone()).map_or(1, |marked| marked.lines().next().unwrap_or("").chars().count());
         // The part of a long line around the mark.
         let skipped = if column < MAX_SHOWN / 2 { 0 } else { column - MAX_SHOWN / 4 };
         let part: String = line.chars().skip(skipped).take(MAX_SHOWN).collect();

@@ -24,8 +24,7 @@ pub(super) fn too_long(text: &str) -> Option<u32> {
     if all.len() <= MAX {
         return None;
     }
-    let by_name: HashMap<&str, usize> =
-        all.iter().enumerate().filter_map(|(i, d)| Some((d.name?, i))).collect();
+    let by_name: HashMap<&str, usize> = all.iter().enumerate().filter_map(|(i, d)| Some((d.name?, i))).collect();
     let uses: Vec<Vec<usize>> = all
         .iter()
         .enumerate()

@@ -35,8 +35,7 @@ pub(super) fn are_contained(users: &[UserText], text: &str, module: &Module) -> 
         (memory, m.functions.len(), m.entry_points.len())
     };
     let computes = computing(module);
-    declared(module) == declared(&ours)
-        && users.iter().all(|u| u.is_contained(text, module, &ours, &computes))
+    declared(module) == declared(&ours) && users.iter().all(|u| u.is_contained(text, module, &ours, &computes))
 }
 
 /// The text with function stubs in place of the users' texts. naga parses them without checking that they return.
@@ -113,13 +112,10 @@ fn has_types_of(function: &Function, module: &Module, other: &Function, others: 
         let all = f.arguments.iter().map(|a| a.ty).chain(f.result.as_ref().map(|r| r.ty));
         all.map(|ty| m.types[ty].inner.clone()).collect::<Vec<_>>()
     };
-    let plain = |ty: &TypeInner| {
-        matches!(ty, TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::Matrix { .. })
-    };
+    let plain =
+        |ty: &TypeInner| matches!(ty, TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::Matrix { .. });
     let wanted = types(other, others);
-    function.arguments.len() == other.arguments.len()
-        && types(function, module) == wanted
-        && wanted.iter().all(plain)
+    function.arguments.len() == other.arguments.len() && types(function, module) == wanted && wanted.iter().all(plain)
 }
 
 /// For each function, whether it only computes: no memory but its own variables, no index but literals, no loop,

@@ -116,10 +116,7 @@ impl<'t> Declarations<'t> {
     fn read(text: &[&'t str]) -> std::result::Result<Self, String> {
         let (mut found, mut constants, mut at) = (Self::default(), Vec::new(), 0);
         let until = |from: usize, mark: &str| {
-            part(text, from, text.len())
-                .iter()
-                .position(|token| *token == mark)
-                .map_or(text.len(), |n| from + n)
+            part(text, from, text.len()).iter().position(|token| *token == mark).map_or(text.len(), |n| from + n)
         };
         while at < text.len() {
             let first = at;
@@ -171,9 +168,7 @@ impl<'t> Declarations<'t> {
                     let formula = |of| attribute(attributes, of).map(<[_]>::to_vec);
                     found.variables.push(DeclaredVariable {
                         name: text.get(name_at).copied().unwrap_or_default(),
-                        place: formula("group")
-                            .zip(formula("binding"))
-                            .map(|(group, binding)| [group, binding]),
+                        place: formula("group").zip(formula("binding")).map(|(group, binding)| [group, binding]),
                         space: space.first().copied().unwrap_or_default(),
                         writes: space.contains(&"read_write"),
                         ty: part(text, name_at + 2, ty_end).to_vec(),
@@ -224,10 +219,7 @@ impl<'t> Declarations<'t> {
                 });
                 bits.reduce(|a, b| Some(a? | b?)).flatten().map(Value::Number)
             }
-            _ => evaluate(formula, &names)
-                .ok()
-                .filter(|(_, unknown)| unknown.is_empty())
-                .map(|(value, _)| value),
+            _ => evaluate(formula, &names).ok().filter(|(_, unknown)| unknown.is_empty()).map(|(value, _)| value),
         }
     }
 
@@ -292,10 +284,7 @@ impl<'t> Declarations<'t> {
     }
 
     /// The members of a struct with their offsets, its size and its alignment.
-    fn members(
-        &self,
-        members: &[(&'t str, Tokens<'t>)],
-    ) -> std::result::Result<(Vec<Member>, u32, u32), String> {
+    fn members(&self, members: &[(&'t str, Tokens<'t>)]) -> std::result::Result<(Vec<Member>, u32, u32), String> {
         let (mut placed, mut end, mut largest) = (Vec::new(), 0u32, 1);
         for (name, ty) in members {
             let (size, align) = self.size(ty)?;

@@ -76,8 +76,7 @@ impl Expanded {
     pub(super) fn own_import_of(&self, line: u32) -> Option<(&str, u32)> {
         let (mut file, _) = self.origin_id(line);
         // A file comes after the one that imports it.
-        while let Some(&(importer, at)) = (file as usize).checked_sub(1).and_then(|i| self.imported_at.get(i))
-        {
+        while let Some(&(importer, at)) = (file as usize).checked_sub(1).and_then(|i| self.imported_at.get(i)) {
             if importer == 0 {
                 return self.is_own.then(|| (self.name_of(0), at));
             }
@@ -239,9 +238,7 @@ impl Expander<'_> {
             let rest = rest.split("//").next().unwrap_or("").trim();
             match word {
                 "if" => {
-                    let on = self
-                        .condition(rest, keep)
-                        .map_err(|why| at(format!("`#if {}`: {why}", shown(rest))))?;
+                    let on = self.condition(rest, keep).map_err(|why| at(format!("`#if {}`: {why}", shown(rest))))?;
                     branches.push(Branch { line, keep: on, else_seen: false });
                 }
                 "else" => match branches.last_mut() {
@@ -255,16 +252,16 @@ impl Expander<'_> {
                     branches.pop().ok_or_else(|| at("`#endif` without an open `#if`".into()))?;
                 }
                 "for" => {
-                    let length = end_of_loop(&lines[next..])
-                        .ok_or_else(|| at("`#for` is never closed by `#end`".into()))?;
+                    let length =
+                        end_of_loop(&lines[next..]).ok_or_else(|| at("`#for` is never closed by `#end`".into()))?;
                     if keep {
                         self.repeat(file, id, (line, rest), &lines[next..next + length])?;
                     }
                     next += length + 1;
                 }
                 "block" => {
-                    let length = end_of_loop(&lines[next..])
-                        .ok_or_else(|| at("`#block` is never closed by `#end`".into()))?;
+                    let length =
+                        end_of_loop(&lines[next..]).ok_or_else(|| at("`#block` is never closed by `#end`".into()))?;
                     if keep {
                         self.keep(file, id, rest, &lines[next..next + length])
                             .map_err(|why| at(format!("`#block {}`: {why}", shown(rest))))?;
@@ -394,9 +391,8 @@ impl Expander<'_> {
                 None => {}
             }
         }
-        let text = library::source(name).ok_or_else(|| {
-            at(format!("unknown import `{}`; the library has {}", shown(name), close_to(name)))
-        })?;
+        let text = library::source(name)
+            .ok_or_else(|| at(format!("unknown import `{}`; the library has {}", shown(name), close_to(name))))?;
         if !self.done.insert(name.to_owned()) {
             return Ok(());
         }
@@ -440,9 +436,9 @@ impl Expander<'_> {
         let declared = rest.split_once('=').and_then(|(left, right)| Some((left, right.split_once(';')?.0)));
         match (new, declared) {
             (Some(new), Some((left, _))) => Ok(Some(format!("{keyword} {left}= {new};"))),
-            (Some(_), None) => Err(at(format!(
-                "the declaration of `{name}` must stand on one line for a spec to rewrite it"
-            ))),
+            (Some(_), None) => {
+                Err(at(format!("the declaration of `{name}` must stand on one line for a spec to rewrite it")))
+            }
             (None, Some((_, value))) if keyword == "const" => {
                 self.declare(name, self.value(value));
                 Ok(None)

@@ -173,11 +173,7 @@ impl Parser<'_, '_> {
             ("min", [a, b]) => Ok(Value::Number(number(a)?.min(number(b)?))),
             ("max", [a, b]) => Ok(Value::Number(number(a)?.max(number(b)?))),
             ("select", [off, on, is_on]) => Ok(if truth(is_on)? { on } else { off }.clone()),
-            _ => Err(format!(
-                "no function `{}` of {} values; use min, max or select",
-                shortened(name),
-                given.len()
-            )),
+            _ => Err(format!("no function `{}` of {} values; use min, max or select", shortened(name), given.len())),
         }
     }
 }

@@ -124,13 +124,12 @@ impl Expanded {
             let spans: Vec<_> = e.labels().filter_map(|(span, _)| span.to_range()).collect();
             self.blame(&spans, e.message())
         })?;
-        let info =
-            Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
-                // They range from the function down to the expression at fault.
-                let mut spans: Vec<_> = e.spans().filter_map(|(span, _)| span.to_range()).collect();
-                spans.sort_by_key(|range| range.len());
-                self.blame(&spans, &with_causes(e.as_inner()))
-            })?;
+        let info = Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
+            // They range from the function down to the expression at fault.
+            let mut spans: Vec<_> = e.spans().filter_map(|(span, _)| span.to_range()).collect();
+            spans.sort_by_key(|range| range.len());
+            self.blame(&spans, &with_causes(e.as_inner()))
+        })?;
         self.check_thread_words(&naga, &info)?;
         let users_are_contained = contained::are_contained(&self.users, self.text(), &naga);
         let name = self.origin(self.text().lines().count() as u32).0.to_owned();
@@ -250,9 +249,7 @@ impl Module {
                 }
                 AddressSpace::Private => continue,
                 AddressSpace::Uniform => BindingKind::Uniform,
-                AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => {
-                    BindingKind::ReadWrite
-                }
+                AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => BindingKind::ReadWrite,
                 AddressSpace::Storage { .. } => BindingKind::Read,
                 other => {
                     return Err(err!(Shader, "{file}: `{name}` is in {other:?}; kernels bind buffers only"));

@@ -34,9 +34,7 @@ impl StateReader<'_> {
     fn read(&self) -> Result<StateText> {
         let named = |name: &str| self.module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some(name));
         let Some((state, Type { inner: TypeInner::Struct { members, .. }, .. })) = named("State") else {
-            return Err(
-                self.wrong("struct State", "declare `struct State` with 1 to 4 members of f32, i32 or u32")
-            );
+            return Err(self.wrong("struct State", "declare `struct State` with 1 to 4 members of f32, i32 or u32"));
         };
         if !(1..=4).contains(&members.len()) {
             let why = format!("`State` has {} members; it may have 1 to 4 of f32, i32 or u32", members.len());
@@ -54,21 +52,14 @@ impl StateReader<'_> {
             f.arguments.is_empty() && result.is_some_and(is_state)
         })?;
         self.function("state_combine", "fn state_combine(a: State, b: State) -> State", |f, result| {
-            f.arguments.len() == 2
-                && f.arguments.iter().all(|a| is_state(a.ty))
+            f.arguments.len() == 2 && f.arguments.iter().all(|a| is_state(a.ty)) && result.is_some_and(is_state)
+        })?;
+        let of = self.function("state_of", "fn state_of(x: T) -> State, with 1 to 4 arguments of T", |f, result| {
+            let of_element = |ty| self.numbers(ty).is_some_and(|(kind, n)| n == 1 && name_of(kind) == self.element);
+            (1..=4).contains(&f.arguments.len())
+                && f.arguments.iter().all(|a| of_element(a.ty))
                 && result.is_some_and(is_state)
         })?;
-        let of = self.function(
-            "state_of",
-            "fn state_of(x: T) -> State, with 1 to 4 arguments of T",
-            |f, result| {
-                let of_element =
-                    |ty| self.numbers(ty).is_some_and(|(kind, n)| n == 1 && name_of(kind) == self.element);
-                (1..=4).contains(&f.arguments.len())
-                    && f.arguments.iter().all(|a| of_element(a.ty))
-                    && result.is_some_and(is_state)
-            },
-        )?;
         let inputs = of.arguments.len() as u32;
         if self.find("state_result").is_none() {
             if let Some((name, ty)) = members.iter().find(|(_, ty)| *ty != self.element) {
@@ -82,8 +73,7 @@ impl StateReader<'_> {
             return Ok(StateText { members, inputs, results: None });
         }
         let head = "fn state_result(s: State) -> T, vec2<T>, vec3<T> or vec4<T>";
-        let results =
-            |ty| self.numbers(ty).filter(|(kind, _)| name_of(*kind) == self.element).map(|(_, n)| n);
+        let results = |ty| self.numbers(ty).filter(|(kind, _)| name_of(*kind) == self.element).map(|(_, n)| n);
         let found = self.function("state_result", head, |f, result| {
             f.arguments.len() == 1 && is_state(f.arguments[0].ty) && result.and_then(results).is_some()
         })?;

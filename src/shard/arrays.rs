@@ -47,11 +47,8 @@ impl<L: Transport> Rank<L> {
         }
         crate::stream::check_results(Reduce::NAME, &operator)?;
         let shard = shard.into();
-        let own: Vec<U> = if shard.is_empty() {
-            Vec::new()
-        } else {
-            self.gpu().reduce::<T, O>(shard, op.clone())?.read()?
-        };
+        let own: Vec<U> =
+            if shard.is_empty() { Vec::new() } else { self.gpu().reduce::<T, O>(shard, op.clone())?.read()? };
         let (totals, _) = self.all_gather(&own)?;
         self.combined(&totals, op)
     }
@@ -170,11 +167,7 @@ impl<L: Transport> Rank<L> {
     /// # Errors
     /// See [`Rank`]; [`InvalidArgument`](ErrorKind::InvalidArgument) if `k` is 0 or above the number of all
     /// elements; those of [`TopK`].
-    pub fn top_k<'a, T: Element>(
-        &self,
-        shard: impl Into<Slice<'a, T>>,
-        k: usize,
-    ) -> Result<(Vec<T>, Vec<u64>)>
+    pub fn top_k<'a, T: Element>(&self, shard: impl Into<Slice<'a, T>>, k: usize) -> Result<(Vec<T>, Vec<u64>)>
     where
         TopK: Op<T>,
     {
@@ -182,17 +175,10 @@ impl<L: Transport> Rank<L> {
         let lens = self.gather_equal(&[shard.len() as u64, k as u64])?;
         let total: u64 = lens.chunks_exact(2).map(|c| c[0]).sum();
         if let Some(other) = lens.chunks_exact(2).find(|c| c[1] != k as u64) {
-            return Err(err!(
-                InvalidArgument,
-                "sharded top-k: k is {k} here and {} on another rank",
-                other[1]
-            ));
+            return Err(err!(InvalidArgument, "sharded top-k: k is {k} here and {} on another rank", other[1]));
         }
         if k == 0 || k as u64 > total {
-            return Err(err!(
-                InvalidArgument,
-                "sharded top-k: k is {k}; it must be from 1 to {total} elements"
-            ));
+            return Err(err!(InvalidArgument, "sharded top-k: k is {k}; it must be from 1 to {total} elements"));
         }
         let first: u64 = lens.chunks_exact(2).take(self.index()).map(|c| c[0]).sum();
         let (mut values, mut places) = (Vec::new(), Vec::new());

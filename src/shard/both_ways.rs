@@ -52,8 +52,7 @@ impl Local {
                 self.wait_for_step(header, other)?;
             }
             let ranges = [of(1, step, 0), of(0, step, LAG), of(1, step, 2 * LAG)];
-            let program =
-                pass_sums(T::DTYPE, function, (slice.len(), REGION_BYTES / 4), ranges, gpu.profile())?;
+            let program = pass_sums(T::DTYPE, function, (slice.len(), REGION_BYTES / 4), ranges, gpu.profile())?;
             let regions = [
                 &mine[slot(step, 0)],
                 &others[slot(step, LAG)],
@@ -119,8 +118,7 @@ impl Local {
             }
         };
         let theirs = tell(leases)?;
-        let views =
-            |of: &[Arc<Lease>]| of.iter().filter_map(|l| l.view(gpu).ok().flatten()).collect::<Vec<_>>();
+        let views = |of: &[Arc<Lease>]| of.iter().filter_map(|l| l.view(gpu).ok().flatten()).collect::<Vec<_>>();
         let views = [leases, &theirs].map(views);
         let able = views.iter().all(|of| of.len() == 2 * SLOTS);
         let agreed = tell(if able { leases } else { &[] })?;

@@ -20,8 +20,7 @@ const ALIGNED: usize = 256;
 /// assert_eq!([grid(1), grid(2), grid(4), grid(6), grid(7)], [[1, 1], [2, 1], [2, 2], [3, 2], [7, 1]]);
 /// ```
 pub fn grid(p: usize) -> [usize; 2] {
-    let columns =
-        (1..).take_while(|c: &usize| c * c <= p).filter(|c| p.is_multiple_of(*c)).last().unwrap_or(1);
+    let columns = (1..).take_while(|c: &usize| c * c <= p).filter(|c| p.is_multiple_of(*c)).last().unwrap_or(1);
     [p / columns, columns]
 }
 
@@ -207,11 +206,7 @@ impl<L: Transport> Rank<L> {
     }
 
     /// Memory for the blocks of other ranks.
-    fn blocks<T: Element>(
-        &self,
-        mates: &[usize],
-        len: impl Fn(usize) -> usize,
-    ) -> Result<Vec<(usize, Buffer<T>)>> {
+    fn blocks<T: Element>(&self, mates: &[usize], len: impl Fn(usize) -> usize) -> Result<Vec<(usize, Buffer<T>)>> {
         mates.iter().map(|&rank| Ok((rank, self.alloc(len(rank))?))).collect()
     }
 

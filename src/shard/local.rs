@@ -132,9 +132,10 @@ impl Local {
 
     pub(super) fn post(&self, to: usize, message: Message) -> Result<()> {
         let call = message.header.call;
-        let sender = self.to.get(to).ok_or_else(|| {
-            err!(InvalidArgument, "{call}: there is no rank {to}; the group has {}", self.to.len())
-        })?;
+        let sender = self
+            .to
+            .get(to)
+            .ok_or_else(|| err!(InvalidArgument, "{call}: there is no rank {to}; the group has {}", self.to.len()))?;
         sender.send(message).map_err(|_| {
             err!(Io, "{call}: rank {} cannot send to rank {to}, which has ended; see its error", self.rank)
         })
@@ -247,10 +248,7 @@ impl Transport for Local {
                 MessageBody::Host(memory) => {
                     expected.check(self.rank, *from, &arrived, memory.len())?;
                     slice.write(
-                        &memory
-                            .chunks_exact(T::DTYPE.size())
-                            .map(bytemuck::pod_read_unaligned)
-                            .collect::<Vec<T>>(),
+                        &memory.chunks_exact(T::DTYPE.size()).map(bytemuck::pod_read_unaligned).collect::<Vec<T>>(),
                     )?;
                 }
             }
@@ -262,11 +260,7 @@ impl Transport for Local {
 /// The error of a rank that makes another call.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(super) fn stray(arrived: &Header) -> crate::Error {
-    err!(
-        InvalidArgument,
-        "{}: another rank is in {arrived}; all ranks must make the same calls",
-        arrived.call
-    )
+    err!(InvalidArgument, "{}: another rank is in {arrived}; all ranks must make the same calls", arrived.call)
 }
 
 /// Runs `work` on each of these devices at once, each in a thread with a [`Rank`] of its own, and returns the results

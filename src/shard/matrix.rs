@@ -330,8 +330,7 @@ impl ShardOrder {
         for (row, place) in self.places.iter().enumerate() {
             at[*place as usize] = row;
         }
-        let behind: HashMap<u32, u32> =
-            needed.iter().enumerate().map(|(i, c)| (*c, (rows.rows + i) as u32)).collect();
+        let behind: HashMap<u32, u32> = needed.iter().enumerate().map(|(i, c)| (*c, (rows.rows + i) as u32)).collect();
         let column = |c: u32| match mine.contains(&(c as usize)) {
             true => self.places[c as usize - mine.start],
             false => behind.get(&c).copied().unwrap_or(u32::MAX),

@@ -184,8 +184,7 @@ impl Prediction {
         if p < 2 {
             return sort;
         }
-        let others =
-            (p as f64 - 1.0) * self.link.latency + each * (p as f64 - 1.0) / p as f64 / self.link.bandwidth;
+        let others = (p as f64 - 1.0) * self.link.latency + each * (p as f64 - 1.0) / p as f64 / self.link.bandwidth;
         sort + others + roofline(&self.device, 0.0, 2.0 * each * steps_of_tree(p))
     }
 

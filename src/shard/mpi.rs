@@ -138,8 +138,7 @@ impl Mpi {
         while at < sending.len() {
             let mut done: c_int = 0;
             // SAFETY: a request of `start` that is not done yet; MPI is running.
-            let code =
-                unsafe { ffi::MPI_Test(&mut sending[at].request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
+            let code = unsafe { ffi::MPI_Test(&mut sending[at].request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
             if done != 0 || code != 0 {
                 drop(sending.remove(at).map(|s| s.bytes));
             } else {
@@ -159,8 +158,7 @@ impl Mpi {
             self.collect()?;
             let (mut there, mut status) = (0, MaybeUninit::uninit());
             // SAFETY: MPI is running; the pointers are valid.
-            let code =
-                unsafe { ffi::MPI_Iprobe(peer, TAG, ffi::RSMPI_COMM_WORLD, &mut there, status.as_mut_ptr()) };
+            let code = unsafe { ffi::MPI_Iprobe(peer, TAG, ffi::RSMPI_COMM_WORLD, &mut there, status.as_mut_ptr()) };
             check(code, "waiting for a message")?;
             if there == 0 {
                 if begin.elapsed() >= self.timeout {
@@ -286,8 +284,7 @@ fn encode(header: &Header, bytes: usize) -> [u64; HEADER_WORDS] {
 
 /// Returns a header and the bytes that follow.
 fn decode(bytes: &[u8]) -> Result<(Header, usize)> {
-    let broken =
-        || err!(Malformed, "mpi: {} bytes that are no header; ranks run different programs", bytes.len());
+    let broken = || err!(Malformed, "mpi: {} bytes that are no header; ranks run different programs", bytes.len());
     if bytes.len() != HEADER_BYTES {
         return Err(broken());
     }

@@ -123,8 +123,7 @@ impl Nccl {
         let opened = Self::open(gpu);
         let local = {
             let rank = Rank::new(local, gpu);
-            let failed: Vec<u8> =
-                opened.as_ref().err().map(ToString::to_string).unwrap_or_default().into_bytes();
+            let failed: Vec<u8> = opened.as_ref().err().map(ToString::to_string).unwrap_or_default().into_bytes();
             let (texts, begins) = rank.all_gather(&failed)?;
             let first = begins.windows(2).position(|w| w[0] < w[1]);
             if let Some(other) = first {
@@ -150,8 +149,7 @@ impl Nccl {
             rank.into_transport()
         };
         let (library, cuda, bridge) = opened?;
-        let mut id =
-            if local.rank() == 0 { library.unique_id()?.to_vec() } else { vec![0; library::ID_BYTES] };
+        let mut id = if local.rank() == 0 { library.unique_id()?.to_vec() } else { vec![0; library::ID_BYTES] };
         let rank = Rank::new(local, gpu);
         rank.broadcast(0, &mut id)?;
         let devices = rank.gather_equal(&[cuda.device()])?;
@@ -223,8 +221,7 @@ impl Nccl {
         const AT_REST: usize = 2;
         let fits = |s: &SharedMemory| (words..=words + words / 2 + 64).contains(&s.words.len());
         let mut shared = self.shared.borrow_mut();
-        let free =
-            shared.iter().filter(|s| s.words.owners() == AT_REST && fits(s)).min_by_key(|s| s.words.len());
+        let free = shared.iter().filter(|s| s.words.owners() == AT_REST && fits(s)).min_by_key(|s| s.words.len());
         if let Some(free) = free {
             return Ok(free.words.clone());
         }
@@ -251,12 +248,7 @@ impl Nccl {
     }
 
     /// Starts to copy long slices to the memory of other devices.
-    fn begin_direct<T: Element>(
-        &self,
-        direct: &DirectLink,
-        header: &Header,
-        long: &Exchange<'_, T>,
-    ) -> Result<()> {
+    fn begin_direct<T: Element>(&self, direct: &DirectLink, header: &Header, long: &Exchange<'_, T>) -> Result<()> {
         let of = |slice: &Slice<'_, T>| Header { elements: slice.len(), ..*header };
         if long.sends.is_empty() && long.receives.is_empty() {
             return Ok(());
@@ -415,19 +407,12 @@ impl Transport for Nccl {
         let end = self.under_way.borrow_mut().remove(&header.number);
         match (end, &self.direct) {
             (Some(ExchangeEnd::Mark(mark)), _) => self.bridge.wait_for(mark),
-            (Some(ExchangeEnd::Copied(last)), Some(direct)) => {
-                self.finish_direct(direct, header, &long, &last)
-            }
+            (Some(ExchangeEnd::Copied(last)), Some(direct)) => self.finish_direct(direct, header, &long, &last),
             _ => Ok(()),
         }
     }
 
-    fn begin_all_reduce<T: Element>(
-        &self,
-        header: &Header,
-        slice: &Slice<'_, T>,
-        how: Combine,
-    ) -> Result<bool> {
+    fn begin_all_reduce<T: Element>(&self, header: &Header, slice: &Slice<'_, T>, how: Combine) -> Result<bool> {
         if T::DTYPE == DType::Bf16 {
             return Err(err!(Unsupported, "nccl: no buffer of wgpu holds bf16"));
         }

@@ -70,8 +70,7 @@ pub fn partitioned(a: &Csr, parts: &[u32], ranks: usize) -> Result<Partitioned> 
         places[row] = *place as u32;
         *place += 1;
     }
-    let mut matrix =
-        Csr { rows: a.rows, cols: a.cols, row_ptrs: with_room(OP, a.rows + 1)?, ..Csr::default() };
+    let mut matrix = Csr { rows: a.rows, cols: a.cols, row_ptrs: with_room(OP, a.rows + 1)?, ..Csr::default() };
     make_room(OP, &mut matrix.col_idxs, a.col_idxs.len())?;
     make_room(OP, &mut matrix.values, a.values.len())?;
     matrix.row_ptrs.push(0);
@@ -103,12 +102,7 @@ pub fn read_partition(text: &str) -> Result<Vec<u32>> {
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         make_room("partition", &mut parts, 1)?;
         parts.push(line.trim().parse().map_err(|_| {
-            err!(
-                Malformed,
-                "partition: line {}: `{}` is no rank; write a number from 0 a line",
-                i + 1,
-                line.trim()
-            )
+            err!(Malformed, "partition: line {}: `{}` is no rank; write a number from 0 a line", i + 1, line.trim())
         })?);
     }
     Ok(parts)

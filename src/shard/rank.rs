@@ -356,11 +356,7 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Errors
     /// See [`Rank`].
-    pub fn all_reduce_slice<'a, T: Element>(
-        &self,
-        slice: impl Into<Slice<'a, T>>,
-        how: Combine,
-    ) -> Result<()> {
+    pub fn all_reduce_slice<'a, T: Element>(&self, slice: impl Into<Slice<'a, T>>, how: Combine) -> Result<()> {
         let started = self.begin_all_reduce(slice.into(), how)?;
         self.finish_all_reduce(started)
     }

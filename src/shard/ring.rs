@@ -101,16 +101,14 @@ impl<L: Transport, T: Element> Ring<'_, L, T> {
             let mut exchange = Exchange::default();
             let (send, receive) = match step {
                 RingStep::Reduce(s) => {
-                    let (sent, taking) =
-                        (self.chunk(own + size - s, chunk), self.chunk(own + 2 * size - s - 1, chunk));
+                    let (sent, taking) = (self.chunk(own + size - s, chunk), self.chunk(own + 2 * size - s - 1, chunk));
                     // Sums of the step before.
                     let sums = if s % 2 == 0 { odd } else { even };
                     let send = if s == 1 { self.slice.slice(sent)? } else { sums.slice(..sent.len())? };
                     (send, taken.slice(..taking.len())?)
                 }
                 RingStep::Gather(s) => {
-                    let (sent, taking) =
-                        (self.chunk(own + size + 1 - s, chunk), self.chunk(own + size - s, chunk));
+                    let (sent, taking) = (self.chunk(own + size + 1 - s, chunk), self.chunk(own + size - s, chunk));
                     (self.slice.slice(sent)?, self.slice.slice(taking)?)
                 }
             };

@@ -42,10 +42,7 @@ impl ShardedCg {
     fn check(&self) -> Result<()> {
         if !self.tolerance.is_finite() || self.tolerance < 0.0 {
             let tolerance = self.tolerance;
-            return Err(err!(
-                InvalidArgument,
-                "sharded cg: the tolerance is {tolerance}; it must be 0 or more"
-            ));
+            return Err(err!(InvalidArgument, "sharded cg: the tolerance is {tolerance}; it must be 0 or more"));
         }
         if self.iterations == 0 {
             return Err(err!(InvalidArgument, "sharded cg: 0 iterations; use 1 or more"));
@@ -212,8 +209,7 @@ impl<L: Transport> Rank<L> {
         let work = self.cg_steps(a, &b, &own)?;
         drop((b, own));
         let scale = work.square_of_b()?.sqrt();
-        let solution =
-            Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
+        let solution = Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
         if scale == 0.0 {
             x.fill(0.0);
             return Ok(Solution { outcome: Outcome::Converged, history: vec![0.0], ..solution });
@@ -263,9 +259,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             total: gpu.prepare_lowered(shard_steps::total(n, profile)?)?,
             update: gpu.prepare_lowered(shard_steps::update(n, profile)?)?,
             minus: Zip::new(ZipFn::Sub, n).plan::<f32>(gpu)?,
-            alone: (rank.size() == 1)
-                .then(|| gpu.prepare_lowered(shard_steps::step(n, profile)?))
-                .transpose()?,
+            alone: (rank.size() == 1).then(|| gpu.prepare_lowered(shard_steps::step(n, profile)?)).transpose()?,
             b: gpu.upload(b)?,
             x: gpu.upload(x)?,
             r: rank.alloc(a.vector_len())?,

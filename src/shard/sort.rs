@@ -176,8 +176,7 @@ impl<L: Transport> Rank<L> {
         let (gpu, count) = (self.gpu(), shard.len().min(SAMPLES));
         let samples = gpu.alloc::<T>(count)?;
         if count > 0 {
-            let program =
-                sort_samples::draw(T::DTYPE, shard.len(), count, self.index() as u32, gpu.profile())?;
+            let program = sort_samples::draw(T::DTYPE, shard.len(), count, self.index() as u32, gpu.profile())?;
             let mut rec = gpu.recorder();
             let operands = [shard.untyped(), Slice::from(&samples).untyped()];
             gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
@@ -241,11 +240,8 @@ impl<L: Transport> Rank<L> {
         if count > 0 {
             let program = sort_samples::bounds(T::DTYPE, sorted.len(), count, descending, gpu.profile())?;
             let mut rec = gpu.recorder();
-            let operands = [
-                Slice::from(sorted).untyped(),
-                Slice::from(&words).untyped(),
-                Slice::from(&bounds).untyped(),
-            ];
+            let operands =
+                [Slice::from(sorted).untyped(), Slice::from(&words).untyped(), Slice::from(&bounds).untyped()];
             gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
             rec.submit()?;
         }
@@ -305,8 +301,7 @@ impl<L: Transport> Rank<L> {
         }
         let mut begin = 0;
         for (piece, started) in under_way.into_iter().enumerate() {
-            let runs =
-                (0..size).map(|from| SortedRun { buffer: arrived[from].clone(), range: here(from, piece) });
+            let runs = (0..size).map(|from| SortedRun { buffer: arrived[from].clone(), range: here(from, piece) });
             let runs: Vec<_> = runs.filter(|run| !run.range.is_empty()).collect();
             let len: usize = runs.iter().map(|run| run.range.len()).sum();
             // Recorded while the piece is under way.

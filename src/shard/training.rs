@@ -150,12 +150,8 @@ impl<L: Transport> Rank<L> {
         }
         let share = batch as f64 / batches.iter().sum::<u64>() as f64;
         let update = match optimizer.into() {
-            Optimizer::Sgd(sgd) if !sgd.is_rated() => {
-                gpu.prepare_lowered(gpu.lower::<f32, _>(&sgd.of(n))?)?
-            }
-            Optimizer::Adam(adam) if !adam.is_rated() => {
-                gpu.prepare_lowered(gpu.lower::<f32, _>(&adam.of(n))?)?
-            }
+            Optimizer::Sgd(sgd) if !sgd.is_rated() => gpu.prepare_lowered(gpu.lower::<f32, _>(&sgd.of(n))?)?,
+            Optimizer::Adam(adam) if !adam.is_rated() => gpu.prepare_lowered(gpu.lower::<f32, _>(&adam.of(n))?)?,
             _ => return Err(err!(Unsupported, "{OP}: a rate as an operand; give the rate to the optimizer")),
         };
         let gradient = with_scratch_as_operands(gpu.lower::<f32, _>(&net.gradient(batch))?);

@@ -2,9 +2,7 @@
 
 use super::memory::RECORD_BYTES;
 use super::scalar::{Guard, Kind, Row1, Row2, Row3};
-use naga::{
-    AtomicFunction, Barrier, BuiltIn, CollectiveOperation, GatherMode, ScalarKind, SubgroupOperation,
-};
+use naga::{AtomicFunction, Barrier, BuiltIn, CollectiveOperation, GatherMode, ScalarKind, SubgroupOperation};
 
 /// A 32-bit register, one copy per lane.
 pub(super) type Slot = u32;
@@ -245,8 +243,7 @@ impl SimCode {
     pub(super) fn ids(&self, workgroup: [u32; 3], index: u32) -> ([u32; 3], [u32; 3]) {
         let [x, y, _] = self.workgroup_size;
         let local = [index % x, index / x % y, index / (x * y)];
-        let global =
-            std::array::from_fn(|i| workgroup[i].wrapping_mul(self.workgroup_size[i]).wrapping_add(local[i]));
+        let global = std::array::from_fn(|i| workgroup[i].wrapping_mul(self.workgroup_size[i]).wrapping_add(local[i]));
         (local, global)
     }
 

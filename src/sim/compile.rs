@@ -91,8 +91,7 @@ fn attempt(
         return Err(err!(Shader, "{label}: the entry point `{entry}` is not a @compute function"));
     }
     let mut line_starts = vec![0];
-    line_starts
-        .extend(text.text().bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+    line_starts.extend(text.text().bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
     let mut compiler = Compiler {
         module,
         text,

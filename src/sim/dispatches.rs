@@ -44,8 +44,7 @@ impl SimRun<'_> {
         };
         let mut areas = Vec::new();
         for (i, (schedule, stop_at)) in schedules.into_iter().enumerate() {
-            areas =
-                self.areas.iter().map(|area| area.resource(self.op, self.options)).collect::<Result<_>>()?;
+            areas = self.areas.iter().map(|area| area.resource(self.op, self.options)).collect::<Result<_>>()?;
             let stopped = self.once(schedule, stop_at, &mut areas, &mut report, i == 0)?;
             if stop_at.is_some() && !stopped {
                 break;
@@ -134,9 +133,7 @@ impl SimRun<'_> {
                 note(report, finding(code, number, &ids, found));
             }
             if !done {
-                report
-                    .notes
-                    .push(format!("dispatch {number} ({}) was stopped; no later dispatch ran", code.label));
+                report.notes.push(format!("dispatch {number} ({}) was stopped; no later dispatch ran", code.label));
                 return Ok(stopped);
             }
         }

@@ -62,9 +62,7 @@ impl SimLaunch {
             let (first, i, n) = match resource {
                 Resource::Operand(i) => (0, i, program.operands.len()),
                 Resource::Scratch(i) => (program.operands.len(), i, program.scratch.len()),
-                Resource::Constant(i) => {
-                    (program.operands.len() + program.scratch.len(), i, program.constants.len())
-                }
+                Resource::Constant(i) => (program.operands.len() + program.scratch.len(), i, program.constants.len()),
             };
             if i < n { Ok(first + i) } else { Err(err!(InvalidArgument, "{op}: there is no {resource:?}")) }
         };
@@ -101,11 +99,7 @@ impl SimLaunch {
                 let range = usize::try_from(offset).ok().and_then(|o| Some(o..o.checked_add(12)?));
                 let words = areas.get(area).and_then(|a| a.bytes.get(range?));
                 let words = words.ok_or_else(|| {
-                    err!(
-                        InvalidArgument,
-                        "{op}: the workgroup counts of {} lie outside their buffer",
-                        code.label
-                    )
+                    err!(InvalidArgument, "{op}: the workgroup counts of {} lie outside their buffer", code.label)
                 })?;
                 Ok(std::array::from_fn(|i| u32::from_le_bytes(std::array::from_fn(|b| words[4 * i + b]))))
             }

@@ -241,11 +241,8 @@ pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Re
         }
         kernels.push(code);
     }
-    let launches = program
-        .dispatches
-        .iter()
-        .map(|d| SimLaunch::of_program(program, d, &kernels))
-        .collect::<Result<_>>()?;
+    let launches =
+        program.dispatches.iter().map(|d| SimLaunch::of_program(program, d, &kernels)).collect::<Result<_>>()?;
     let areas = operands.iter().map(|o| Area::Given(o));
     let scratch = program.scratch.iter().map(|bytes| Area::Scratch(*bytes));
     let constants = program.constants.iter().map(|c| Area::Given(c));
@@ -272,10 +269,7 @@ fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
     });
     let all = sizes.fold(0, u64::saturating_add);
     if all > MAX_BYTES {
-        return Err(err!(
-            TooLarge,
-            "{op}: {all} bytes in all buffers; the simulator's maximum is {MAX_BYTES}"
-        ));
+        return Err(err!(TooLarge, "{op}: {all} bytes in all buffers; the simulator's maximum is {MAX_BYTES}"));
     }
     Ok(areas)
 }
@@ -326,8 +320,7 @@ pub fn run_wgsl(
     sources.insert(name.to_owned(), text.to_owned());
     let areas = check_bytes(name, buffers.iter().map(|b| Area::Given(b)).collect())?;
     let operands = buffers.len();
-    let mut run =
-        SimRun { op: name, kernels: vec![code], launches: vec![launch], areas, operands, sources, options };
+    let mut run = SimRun { op: name, kernels: vec![code], launches: vec![launch], areas, operands, sources, options };
     let (report, areas) = run.all()?;
     give_back(buffers, areas);
     Ok(report)

@@ -159,9 +159,7 @@ impl Guard {
     pub(super) fn wrong(self, a: u32, b: u32) -> Option<&'static str> {
         match self {
             Guard::DivideSigned | Guard::DivideUnsigned if b == 0 => Some("division by zero"),
-            Guard::DivideSigned if i(a) == i32::MIN && i(b) == -1 => {
-                Some("division overflows: -2147483648 / -1")
-            }
+            Guard::DivideSigned if i(a) == i32::MIN && i(b) == -1 => Some("division overflows: -2147483648 / -1"),
             Guard::Shift if b >= 32 => Some("shift by 32 bits or more"),
             _ => None,
         }
@@ -188,17 +186,13 @@ pub(super) fn binary(op: BinaryOperator, kind: ScalarKind) -> Option<(Row2, Kind
             Kind::Integer,
             Some(Guard::DivideSigned),
         )),
-        B::Divide => {
-            Some((row2!(|x, y| x.checked_div(y).unwrap_or(x)), Kind::Integer, Some(Guard::DivideUnsigned)))
-        }
+        B::Divide => Some((row2!(|x, y| x.checked_div(y).unwrap_or(x)), Kind::Integer, Some(Guard::DivideUnsigned))),
         B::Modulo if signed => Some((
             row2!(|x, y| if y == 0 { 0 } else { i(x).wrapping_rem(i(y)) as u32 }),
             Kind::Integer,
             Some(Guard::DivideSigned),
         )),
-        B::Modulo => {
-            Some((row2!(|x, y| x.checked_rem(y).unwrap_or(0)), Kind::Integer, Some(Guard::DivideUnsigned)))
-        }
+        B::Modulo => Some((row2!(|x, y| x.checked_rem(y).unwrap_or(0)), Kind::Integer, Some(Guard::DivideUnsigned))),
         B::Equal if float => int(row2!(|x, y| u32::from(f(x) == f(y)))),
         B::Equal => int(row2!(|x, y| u32::from(x == y))),
         B::NotEqual if float => int(row2!(|x, y| u32::from(f(x) != f(y)))),
@@ -219,9 +213,7 @@ pub(super) fn binary(op: BinaryOperator, kind: ScalarKind) -> Option<(Row2, Kind
         B::InclusiveOr | B::LogicalOr => int(OR),
         B::ExclusiveOr => int(row2!(|x, y| x ^ y)),
         B::ShiftLeft => Some((row2!(|x, y| x.wrapping_shl(y)), Kind::Integer, Some(Guard::Shift))),
-        B::ShiftRight if signed => {
-            Some((row2!(|x, y| i(x).wrapping_shr(y) as u32), Kind::Integer, Some(Guard::Shift)))
-        }
+        B::ShiftRight if signed => Some((row2!(|x, y| i(x).wrapping_shr(y) as u32), Kind::Integer, Some(Guard::Shift))),
         B::ShiftRight => Some((row2!(|x, y| x.wrapping_shr(y)), Kind::Integer, Some(Guard::Shift))),
     }
 }
@@ -317,12 +309,8 @@ pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, 
 pub(super) fn ternary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row3, Kind)> {
     use MathFunction as M;
     match (fun, kind) {
-        (M::Clamp, ScalarKind::Float) => {
-            Some((row3!(|x, lo, hi| f(x).max(f(lo)).min(f(hi)).to_bits()), Kind::Add))
-        }
-        (M::Clamp, ScalarKind::Sint) => {
-            Some((row3!(|x, lo, hi| i(x).max(i(lo)).min(i(hi)) as u32), Kind::Integer))
-        }
+        (M::Clamp, ScalarKind::Float) => Some((row3!(|x, lo, hi| f(x).max(f(lo)).min(f(hi)).to_bits()), Kind::Add)),
+        (M::Clamp, ScalarKind::Sint) => Some((row3!(|x, lo, hi| i(x).max(i(lo)).min(i(hi)) as u32), Kind::Integer)),
         (M::Clamp, _) => Some((row3!(|x, lo, hi| x.max(lo).min(hi)), Kind::Integer)),
         (M::Fma, _) => Some((FMA, Kind::Fma)),
         (M::Mix, _) => Some((row3!(|x, y, t| (f(x) * (1.0 - f(t)) + f(y) * f(t)).to_bits()), Kind::Fma)),
@@ -405,9 +393,7 @@ pub(super) fn pack(fun: MathFunction) -> Option<(Row1, u32)> {
     Some(match fun {
         M::Pack4x8snorm => (row1!(|x| (0.5 + 127.0 * f(x).clamp(-1.0, 1.0)).floor() as i32 as u32 & 0xff), 8),
         M::Pack4x8unorm => (row1!(|x| (0.5 + 255.0 * f(x).clamp(0.0, 1.0)).floor() as u32), 8),
-        M::Pack2x16snorm => {
-            (row1!(|x| (0.5 + 32767.0 * f(x).clamp(-1.0, 1.0)).floor() as i32 as u32 & 0xffff), 16)
-        }
+        M::Pack2x16snorm => (row1!(|x| (0.5 + 32767.0 * f(x).clamp(-1.0, 1.0)).floor() as i32 as u32 & 0xffff), 16),
         M::Pack2x16unorm => (row1!(|x| (0.5 + 65535.0 * f(x).clamp(0.0, 1.0)).floor() as u32), 16),
         M::Pack2x16float => (row1!(|x| u32::from(to_f16(x))), 16),
         M::Pack4xI8 | M::Pack4xU8 => (row1!(|x| x & 0xff), 8),
@@ -420,13 +406,12 @@ pub(super) fn pack(fun: MathFunction) -> Option<(Row1, u32)> {
 pub(super) fn dot_packed(fun: MathFunction) -> Option<Row2> {
     match fun {
         MathFunction::Dot4I8Packed => Some(row2!(|x, y| {
-            let products =
-                bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| i32::from(a as i8) * i32::from(b as i8));
+            let products = bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| i32::from(a as i8) * i32::from(b as i8));
             products.sum::<i32>() as u32
         })),
-        MathFunction::Dot4U8Packed => Some(row2!(|x, y| {
-            bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| u32::from(a) * u32::from(b)).sum()
-        })),
+        MathFunction::Dot4U8Packed => {
+            Some(row2!(|x, y| { bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| u32::from(a) * u32::from(b)).sum() }))
+        }
         _ => None,
     }
 }

@@ -201,10 +201,7 @@ impl Machine<'_> {
             Stop::Posted => Progress::Posted,
             Stop::Quantum | Stop::Spinning => Progress::Running,
             Stop::Barrier
-                if matches!(
-                    group.subgroups[subgroup].state,
-                    SubgroupState::AtBarrier(Barrier::SUB_GROUP)
-                ) =>
+                if matches!(group.subgroups[subgroup].state, SubgroupState::AtBarrier(Barrier::SUB_GROUP)) =>
             {
                 group.subgroups[subgroup].state = SubgroupState::Ready;
                 Progress::Running
@@ -222,8 +219,7 @@ impl Machine<'_> {
         let Some(first) = group.subgroups.iter().find(waiting) else { return Progress::Finished };
         let pc = first.pc.saturating_sub(1);
         let who = self.first_thread(first, group) + first.first_active();
-        let elsewhere =
-            |s: &&Subgroup| s.state == SubgroupState::Done || s.pc != first.pc || !s.way().eq(first.way());
+        let elsewhere = |s: &&Subgroup| s.state == SubgroupState::Done || s.pc != first.pc || !s.way().eq(first.way());
         if let Some(other) = group.subgroups.iter().find(elsewhere) {
             let there = if other.state == SubgroupState::Done { pc } else { other.pc.saturating_sub(1) };
             let gone = other.state == SubgroupState::Done;

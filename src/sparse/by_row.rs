@@ -88,11 +88,7 @@ pub(super) fn order_on_host(matrix: &MatrixLayout, lists: &[&[u32]]) -> Result<V
         _ => (&[][..], &[][..]),
     };
     if rows.len() != n {
-        return Err(err!(
-            Shape,
-            "{}: the lists of indices have other lengths",
-            matrix.name("order by row of")
-        ));
+        return Err(err!(Shape, "{}: the lists of indices have other lengths", matrix.name("order by row of")));
     }
     let mut cols = copied("the order by row", if csc { rows } else { other })?;
     if csc {

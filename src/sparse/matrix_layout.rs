@@ -95,18 +95,10 @@ impl MatrixLayout {
                 vec![index("row_idxs", entries), index("col_idxs", entries), value("values", entries)]
             }
             Format::Csr => {
-                vec![
-                    index("row_ptrs", rows.saturating_add(1)),
-                    index("col_idxs", entries),
-                    value("values", entries),
-                ]
+                vec![index("row_ptrs", rows.saturating_add(1)), index("col_idxs", entries), value("values", entries)]
             }
             Format::Csc => {
-                vec![
-                    index("col_ptrs", cols.saturating_add(1)),
-                    index("row_idxs", entries),
-                    value("values", entries),
-                ]
+                vec![index("col_ptrs", cols.saturating_add(1)), index("row_idxs", entries), value("values", entries)]
             }
             Format::Ell { width } => {
                 let places = elements(op, "col_idxs", &[rows, width])?;
@@ -153,9 +145,7 @@ impl MatrixLayout {
     /// Returns whether teams of `lanes` threads, one a row, are too few for a graphics card while each lane walks
     /// `walk` entries.
     pub(super) fn few_rows(&self, lanes: usize, walk: usize, profile: &DeviceProfile) -> bool {
-        !profile.quirks.serial_workgroups
-            && walk > LONG_WALK
-            && self.rows.saturating_mul(lanes) < ENOUGH_THREADS
+        !profile.quirks.serial_workgroups && walk > LONG_WALK && self.rows.saturating_mul(lanes) < ENOUGH_THREADS
     }
 
     /// Returns whether products add to a result that is scaled first.
@@ -209,9 +199,7 @@ impl MatrixLayout {
     pub(super) fn cost(&self, operands: &[Operand], columns: usize, updates: bool) -> Cost {
         let padding = self.places().saturating_sub(self.entries);
         // Only the two lists of slots have padding.
-        let padded = |operand: &&Operand| {
-            matches!(operand.name, "col_idxs" | "ell.col_idxs" | "values" | "ell.values")
-        };
+        let padded = |operand: &&Operand| matches!(operand.name, "col_idxs" | "ell.col_idxs" | "values" | "ell.values");
         let skipped: usize = operands.iter().filter(padded).map(|list| padding * list.dtype.size()).sum();
         // The order by row replaces the indices of the entries.
         let ordered = order_of(operands).is_some();

@@ -92,10 +92,7 @@ impl PageRank {
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
         let damping = self.damping;
         if !(0.0..=1.0).contains(&damping) {
-            return Err(err!(
-                InvalidArgument,
-                "page-rank: the damping is {damping:?}; it must lie between 0 and 1"
-            ));
+            return Err(err!(InvalidArgument, "page-rank: the damping is {damping:?}; it must lie between 0 and 1"));
         }
         let mut base = SolverBuilder::new("page-rank", &self.common, profile)?.damping(damping);
         let personal = self.personalised.then(|| base.vector("start", Access::Read));
@@ -135,10 +132,7 @@ impl Csr {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         if rows != cols {
-            return Err(err!(
-                Shape,
-                "transitions: the matrix of links is {rows} x {cols}; it must be square"
-            ));
+            return Err(err!(Shape, "transitions: the matrix of links is {rows} x {cols}; it must be square"));
         }
         let mut links = self.try_clone("transitions")?;
         for row in 0..rows {
@@ -161,8 +155,7 @@ impl Csr {
 
 impl PageRank {
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
-        let method =
-            Self::new(matrix).damping(settings.number("damping")?).tolerance(settings.number("tolerance")?);
+        let method = Self::new(matrix).damping(settings.number("damping")?).tolerance(settings.number("tolerance")?);
         Ok(Self { common: method.common.by_name(settings, variant)?, ..method })
     }
 }
@@ -174,12 +167,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::optional("start", "(rows)")],
     outputs: &[("ranks", "(rows)")],
     types: &[DType::F32],
-    options: &[
-        Setting::number("damping", "0.85"),
-        Setting::number("tolerance", "1e-6"),
-        ITERATIONS,
-        CHECK_EVERY,
-    ],
+    options: &[Setting::number("damping", "0.85"), Setting::number("tolerance", "1e-6"), ITERATIONS, CHECK_EVERY],
     variants: || solver::VARIANTS,
     samples,
     solver: true,
@@ -189,9 +177,7 @@ pub(super) const INFO: Operation = Operation {
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for personalised in [false, true] {
-        let rank = PageRank::new(solver::sample(Format::Csr))
-            .when(personalised, |op| op.personalised())
-            .check_every(1);
+        let rank = PageRank::new(solver::sample(Format::Csr)).when(personalised, |op| op.personalised()).check_every(1);
         let Phases { start, steps, .. } = rank.phases(profile)?;
         programs.extend([start, steps]);
     }

@@ -35,11 +35,7 @@ pub(super) fn with_scalars(product: Program, y: ResultLayout, profile: &DevicePr
     program.cost.bytes += 4.0 * (rows * cols) as f64;
     program.traffic = product.traffic.map(|bytes| bytes + 12.0 * (rows * cols) as f64);
     let Ok(count) = u32::try_from(rows * cols) else {
-        return Err(err!(
-            TooLarge,
-            "{}: {rows} x {cols} elements of the result; at most 2^32 - 1",
-            product.op
-        ));
+        return Err(err!(TooLarge, "{}: {rows} x {cols} elements of the result; at most 2^32 - 1", product.op));
     };
     if count == 0 {
         return Ok(program);
@@ -51,11 +47,6 @@ pub(super) fn with_scalars(product: Program, y: ResultLayout, profile: &DevicePr
     let kernel = program.kernel(Kernel::library("sparse/spmv_scalars", "spmv_scalars", spec));
     let params = ScalarsParams { count, cols: cols as u32, stride: stride as u32 };
     let [scalars, y] = [lists, lists + 1].map(|i| Binding::operand(i, &program.operands));
-    program.dispatch(
-        kernel,
-        &params,
-        vec![sums, scalars, y],
-        Grid::fold(u64::from(count).div_ceil(WORKGROUP_SIZE)),
-    );
+    program.dispatch(kernel, &params, vec![sums, scalars, y], Grid::fold(u64::from(count).div_ceil(WORKGROUP_SIZE)));
     Ok(program)
 }

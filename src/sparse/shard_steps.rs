@@ -94,8 +94,7 @@ pub(crate) fn dots(n: usize, profile: &DeviceProfile) -> Result<Program> {
 /// Adds up partial sums of `n` rows: operands `partials`, and `sums` of two elements.
 pub(crate) fn total(n: usize, profile: &DeviceProfile) -> Result<Program> {
     const OP: &str = "sharded-cg-total";
-    let operands =
-        vec![operand("partials", partials_len(n), Access::Read), operand("sums", 2, Access::Write)];
+    let operands = vec![operand("partials", partials_len(n), Access::Read), operand("sums", 2, Access::Write)];
     let mut program = program(OP, operands, profile)?;
     let params = ShardTotalParams { parts: parts_of(n) as u32 };
     dispatch(&mut program, Kernel::of_file("sparse/cg_shard_total", spec()), &params, 1);
@@ -106,10 +105,8 @@ pub(crate) fn total(n: usize, profile: &DeviceProfile) -> Result<Program> {
 /// `state`.
 pub(crate) fn step(n: usize, profile: &DeviceProfile) -> Result<Program> {
     const OP: &str = "sharded-cg-step";
-    let operands = vec![
-        operand("partials", partials_len(n), Access::Read),
-        words("state", state::WORDS, Access::ReadWrite),
-    ];
+    let operands =
+        vec![operand("partials", partials_len(n), Access::Read), words("state", state::WORDS, Access::ReadWrite)];
     let mut program = program(OP, operands, profile)?;
     let params = ShardStepParams { parts: parts_of(n) as u32 };
     dispatch(&mut program, Kernel::of_file("sparse/cg_shard_step", spec()), &params, 1);

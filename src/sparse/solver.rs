@@ -102,8 +102,7 @@ impl Common {
     }
 
     pub(crate) fn by_name(self, settings: &Settings, variant: &str) -> Result<Self> {
-        let (iterations, check_every) =
-            (settings.number(ITERATIONS.name)?, settings.number(CHECK_EVERY.name)?);
+        let (iterations, check_every) = (settings.number(ITERATIONS.name)?, settings.number(CHECK_EVERY.name)?);
         Ok(Self { iterations, check_every, variant: variant.into(), ..self })
     }
 }
@@ -227,20 +226,14 @@ impl<'a> SolverBuilder<'a> {
         }
         for (what, value) in [("tolerance", tolerance), ("absolute tolerance", absolute)] {
             if !value.is_finite() || *value < 0.0 {
-                return Err(err!(
-                    InvalidArgument,
-                    "{op}: the {what} is {value:?}; it must be finite and not negative"
-                ));
+                return Err(err!(InvalidArgument, "{op}: the {what} is {value:?}; it must be finite and not negative"));
             }
         }
         if *iterations == 0 || u32::try_from(*iterations).is_err() {
             return Err(err!(InvalidArgument, "{op}: {iterations} iterations; use 1 to 2^32 - 1"));
         }
         if !(1..=MAX_AT_ONCE).contains(check_every) {
-            return Err(err!(
-                InvalidArgument,
-                "{op}: {check_every} iterations between checks; use 1 to {MAX_AT_ONCE}"
-            ));
+            return Err(err!(InvalidArgument, "{op}: {check_every} iterations between checks; use 1 to {MAX_AT_ONCE}"));
         }
         let policy = common.policy.unwrap_or_else(|| policy(profile));
         let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.max_parts);
@@ -338,13 +331,7 @@ impl<'a> SolverBuilder<'a> {
     }
 
     /// Appends a kernel with a thread for each element.
-    pub(crate) fn elements(
-        &mut self,
-        file: &'static str,
-        entry: &'static str,
-        spec: Spec,
-        bindings: Vec<Binding>,
-    ) {
+    pub(crate) fn elements(&mut self, file: &'static str, entry: &'static str, spec: Spec, bindings: Vec<Binding>) {
         let size = self.workgroup_size();
         let groups = (self.n as u64).div_ceil(u64::from(size)).max(1);
         let index = self.program.kernel(Kernel::library(file, entry, spec.constant("WORKGROUP_SIZE", size)));
@@ -443,13 +430,7 @@ impl SolverState {
             7 => Some(Outcome::TooSmall),
             _ => Some(Outcome::NotFinite),
         };
-        Self {
-            outcome,
-            iterations: word(1) as usize,
-            residual: number(2),
-            scale: number(3),
-            value: number(4),
-        }
+        Self { outcome, iterations: word(1) as usize, residual: number(2), scale: number(3), value: number(4) }
     }
 }
 

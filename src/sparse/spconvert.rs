@@ -212,10 +212,7 @@ impl Spconvert {
         }
         let no_slices = |layout: &MatrixLayout| matches!(layout.format, Format::Sell { slice: 0, .. });
         if no_slices(from) || no_slices(to) || *window == 0 {
-            return Err(err!(
-                InvalidArgument,
-                "spconvert: slices or windows of 0 rows; both need at least 1"
-            ));
+            return Err(err!(InvalidArgument, "spconvert: slices or windows of 0 rows; both need at least 1"));
         }
         Ok(())
     }
@@ -249,9 +246,8 @@ impl Op<f32> for Spconvert {
         self.check()?;
         let Self { from, to, .. } = self;
         let name = format!("spconvert {} to {}", from.format.name(), to.format.name());
-        let (_, decision) = choose("spconvert", &self.variant, VARIANTS, profile, || {
-            ("radix", "it runs on every device".into())
-        })?;
+        let (_, decision) =
+            choose("spconvert", &self.variant, VARIANTS, profile, || ("radix", "it runs on every device".into()))?;
         let mut operands = from.operands("spconvert")?;
         let first = operands.len();
         operands.extend(to.operands("spconvert")?.iter().map(written));
@@ -310,14 +306,8 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let layout = |cols, format| MatrixLayout {
-        rows: 1000,
-        cols,
-        entries: 3000,
-        longest: 9,
-        format,
-        values: DType::F32,
-    };
+    let layout =
+        |cols, format| MatrixLayout { rows: 1000, cols, entries: 3000, longest: 9, format, values: DType::F32 };
     let formats = [
         Format::Coo { sorted: true },
         Format::Coo { sorted: false },

@@ -139,9 +139,7 @@ impl Op<f32> for Spinsert {
         let missing = Binding::operand(program.operands.len() - 1, &program.operands);
         clear_words(&mut program, missing, 1);
         match matrix.format {
-            Format::Ell { width } if n > 0 && matrix.rows > 0 => {
-                insert_slots(program, &matrix, width, n, profile)
-            }
+            Format::Ell { width } if n > 0 && matrix.rows > 0 => insert_slots(program, &matrix, width, n, profile),
             Format::Coo { .. } if n > 0 => {
                 self.append(&mut program);
                 Ok(program)
@@ -155,11 +153,7 @@ pub(super) const INFO: Operation = Operation {
     name: "spinsert",
     about: "new entries in a sparse matrix of coordinates or in free slots of ELL",
     matrix: true,
-    inputs: &[
-        Input::new("row_idxs", "u32 (n)"),
-        Input::new("col_idxs", "u32 (n)"),
-        Input::new("values", "(n)"),
-    ],
+    inputs: &[Input::new("row_idxs", "u32 (n)"), Input::new("col_idxs", "u32 (n)"), Input::new("values", "(n)")],
     types: &[DType::F32, DType::F16],
     options: &[Setting::word("format", || vec!["coo", "ell"])],
     make: Some(make),
@@ -203,8 +197,7 @@ fn longer(list: &HostArray, more: usize, values: DType) -> Result<HostArray> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let format =
-        if variant == VARIANTS[0].name { Format::Coo { sorted: true } } else { Format::Ell { width: 9 } };
+    let format = if variant == VARIANTS[0].name { Format::Coo { sorted: true } } else { Format::Ell { width: 9 } };
     let mut programs = Vec::new();
     for (cols, values) in [(900, DType::F32), (1 << 24, DType::F32), (900, DType::F16)] {
         let matrix = MatrixLayout { rows: 1000, cols, entries: 3001, longest: 9, format, values };

@@ -154,17 +154,11 @@ impl Spmm {
         match self.matrix.format {
             Format::Csr if self.matrix.skewed() => {
                 let longest = self.matrix.longest;
-                (
-                    "csr-merge",
-                    format!("the longest row has {longest} entries, the mean {mean}: teams share rows"),
-                )
+                ("csr-merge", format!("the longest row has {longest} entries, the mean {mean}: teams share rows"))
             }
             Format::Csr if self.matrix.few_rows(self.n.div_ceil(4), mean, profile) => (
                 "csr-merge",
-                format!(
-                    "{} rows of {mean} entries are too few to fill the device: teams share rows",
-                    self.matrix.rows
-                ),
+                format!("{} rows of {mean} entries are too few to fill the device: teams share rows", self.matrix.rows),
             ),
             Format::Csr => ("csr-vector", "neighbouring lanes read neighbouring elements of B".into()),
             format => (format.name(), format!("the variant for {}", format.name())),
@@ -199,8 +193,7 @@ impl Op<f32> for Spmm {
             let c = ResultLayout { rows: matrix.rows, cols: n, stride: ldc, operand };
             return with_scalars(product.lower(profile)?, c, profile);
         }
-        let (variant, mut decision) =
-            choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
+        let (variant, mut decision) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
         let mut operands = matrix.product_lists("spmm", variant)?;
         operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
         operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
@@ -244,11 +237,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     asked.check("b", &b, &[layout.cols, n], DType::F32)?;
     // By default C starts as zeros.
     let shape = [layout.rows, n];
-    let c = if asked.has_more() {
-        asked.of("c", &shape, DType::F32)?
-    } else {
-        HostArray::zeros(&shape, DType::F32)?
-    };
+    let c = if asked.has_more() { asked.of("c", &shape, DType::F32)? } else { HostArray::zeros(&shape, DType::F32)? };
     let settings = asked.settings();
     let mut op = Spmm::new(*layout, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
     let order = given_order(layout, &lists, VARIANTS, asked.variant())?;

@@ -136,15 +136,13 @@ impl SpmvParams {
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("coo", "tiles of entries by row, segmented sums, carries between tiles"),
-    Variant::portable("coo-atomic", "one thread adds an entry to its row by an atomic; for comparison")
-        .in_any_order(),
+    Variant::portable("coo-atomic", "one thread adds an entry to its row by an atomic; for comparison").in_any_order(),
     Variant::portable("csr-scalar", "one thread sums a row"),
     Variant::portable("csr-vector", "neighbouring lanes sum a row together, more of them for longer rows"),
     Variant::portable("csr-merge", "tiles share row ends and entries evenly; carries between tiles"),
     Variant::portable("csr-segmented", "the tiles of `csr-merge`, with segmented sums inside a tile"),
     Variant::portable("csc", "entries by row, in an order made once, summed as in `coo`"),
-    Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison")
-        .in_any_order(),
+    Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison").in_any_order(),
     Variant::portable("ell", "one thread sums the slots of a row"),
     Variant::portable("jds", "one thread sums a row down the jagged diagonals"),
     Variant::portable("hybrid", "`ell`, then `coo` for the rest"),
@@ -173,25 +171,11 @@ fn policy(profile: &DeviceProfile) -> SpmvPolicy {
     let max_slots = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
         // Barriers are slow on software drivers.
-        SpmvPolicy {
-            workgroup_size: 64,
-            tile_size: 16,
-            coo_items: 33,
-            merge_items: 32,
-            segment_items: 32,
-            max_slots,
-        }
+        SpmvPolicy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 32, segment_items: 32, max_slots }
     } else {
         // On an H100, 2^20 rows. `coo`, power law: 133 us with 3 items, 143 with 5. `csr-merge`, power law: 181 us with
         // 8 items, 204 with 16; 16 entries in each row: 100 us with 4 items, 96 with 8, 126 with 16.
-        SpmvPolicy {
-            workgroup_size: 256,
-            tile_size: 256,
-            coo_items: 3,
-            merge_items: 8,
-            segment_items: 8,
-            max_slots,
-        }
+        SpmvPolicy { workgroup_size: 256, tile_size: 256, coo_items: 3, merge_items: 8, segment_items: 8, max_slots }
     }
 }
 
@@ -254,15 +238,11 @@ impl Spmv {
                 let lanes = self.lanes(profile);
                 if self.matrix.few_rows(lanes as usize, mean / lanes as usize, profile) {
                     let rows = self.matrix.rows;
-                    let why = format!(
-                        "{rows} rows of {mean} entries are too few to fill the device: workgroups share rows"
-                    );
+                    let why =
+                        format!("{rows} rows of {mean} entries are too few to fill the device: workgroups share rows");
                     return ("csr-segmented", why);
                 }
-                (
-                    "csr-vector",
-                    format!("{lanes} lanes for a row of {mean} entries on average, at most {longest}"),
-                )
+                ("csr-vector", format!("{lanes} lanes for a row of {mean} entries on average, at most {longest}"))
             }
             format => (format.name(), format!("the variant for {} without atomics", format.name())),
         }

@@ -141,8 +141,7 @@ impl Csr {
             }
             low
         };
-        let entries =
-            || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
+        let entries = || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
         let hybrid_width = nth(self.rows * 4 / 5);
         Statistics::from_sums(&Sums {
             rows: self.rows,

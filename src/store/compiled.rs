@@ -150,8 +150,7 @@ impl<K: Eq + Hash + Clone, V> CompiledCache<K, V> {
     fn forget_failed(&self, key: &K) {
         let mut state = lock(&self.state);
         let failed = |place| Arc::get_mut(place).is_some_and(|once: &mut Once<_>| once.get_mut().is_none());
-        let gone =
-            if state.by_key.get_mut(key).is_some_and(failed) { state.by_key.remove_entry(key) } else { None };
+        let gone = if state.by_key.get_mut(key).is_some_and(failed) { state.by_key.remove_entry(key) } else { None };
         drop(state);
         drop(gone);
     }

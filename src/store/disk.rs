@@ -111,8 +111,7 @@ impl Store {
     pub(crate) fn new(dir: &CacheDir, id: &str, identity: &[&str]) -> Self {
         let Some(root) = dir.path() else { return Self::default() };
         let version = format!("{} {FORMAT}", env!("CARGO_PKG_VERSION"));
-        let identity =
-            [id, &version].into_iter().chain(identity.iter().copied()).collect::<Vec<_>>().join("\n");
+        let identity = [id, &version].into_iter().chain(identity.iter().copied()).collect::<Vec<_>>().join("\n");
         let home = root.join(format!("{id}-{:016x}", xxh3_64(identity.as_bytes())));
         Self { root: Some(root), home, max_bytes: MAX_BYTES, ..Self::default() }
     }

@@ -8,9 +8,7 @@ use super::pipeline::{Cancel, Outcome, Pipeline};
 use super::source::Source;
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
 use crate::gpu::Gpu;
-use crate::primitives::{
-    ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Select,
-};
+use crate::primitives::{ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Select};
 use crate::program::prelude::*;
 use flow::Flow;
 
@@ -160,13 +158,9 @@ impl Streamed {
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
         let mut flow = Flow::new(self, Map::NAME, x, &[T::DTYPE.size(); 2])?;
-        let mut plans =
-            flow.plans(move |profile, n| Op::<T>::lower(&Map::new(function.clone(), n), profile))?;
+        let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&Map::new(function.clone(), n), profile))?;
         let y = flow.output::<T>(flow.len());
-        flow.run(
-            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(y, chunk.n)?]),
-            |chunk| sink(chunk.read(y)?),
-        )
+        flow.run(|rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(y, chunk.n)?]), |chunk| sink(chunk.read(y)?))
     }
 
     /// Applies `function` to every pair of elements: [`Zip`].
@@ -191,13 +185,9 @@ impl Streamed {
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
         let mut flow = Flow::new(self, Zip::NAME, x, &[T::DTYPE.size(); 3])?.beside(y);
-        let mut plans =
-            flow.plans(move |profile, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile))?;
+        let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile))?;
         let z = flow.output::<T>(flow.len());
-        flow.run(
-            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(z, chunk.n)?]),
-            |chunk| sink(chunk.read(z)?),
-        )
+        flow.run(|rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(z, chunk.n)?]), |chunk| sink(chunk.read(z)?))
     }
 
     /// Reduces all elements to one value: [`Reduce`]. Chunks are combined in order.
@@ -225,8 +215,7 @@ impl Streamed {
         let mut totals = Vec::new();
         let mut flow = Flow::new(self, Reduce::NAME, input, &[T::DTYPE.size()])?;
         let each = op.clone();
-        let mut plans =
-            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile))?;
+        let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile))?;
         let total = flow.output::<U>(1);
         flow.run(
             |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(total, 1)?]),
@@ -291,10 +280,8 @@ impl Streamed {
         V: Reducer<T, Output = T> + Clone,
     {
         let mut flow = Flow::new(self, Reduce::NAME, input, &[T::DTYPE.size()])?;
-        let mut positions =
-            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile))?;
-        let mut values =
-            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile))?;
+        let mut positions = flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile))?;
+        let mut values = flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile))?;
         let (place, extreme) = (flow.output::<u32>(1), flow.output::<T>(1));
         let len = flow.len();
         let mut best: Option<(u64, f64)> = None;
@@ -321,13 +308,7 @@ impl Streamed {
     ///
     /// # Errors
     /// See [`Streamed`].
-    pub fn histogram<T: Element>(
-        &self,
-        input: impl Source<T>,
-        bins: usize,
-        lo: f64,
-        hi: f64,
-    ) -> Result<Vec<u64>> {
+    pub fn histogram<T: Element>(&self, input: impl Source<T>, bins: usize, lo: f64, hi: f64) -> Result<Vec<u64>> {
         self.count(input, bins, |n| Histogram::new(n, bins).range(lo, hi))
     }
 
@@ -400,11 +381,7 @@ impl Streamed {
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](ErrorKind::Shape) if one source ends before the other.
-    pub fn sort_pairs<T: SortKey>(
-        &self,
-        keys: impl Source<T>,
-        values: impl Source<u32>,
-    ) -> Result<(Vec<T>, Vec<u32>)> {
+    pub fn sort_pairs<T: SortKey>(&self, keys: impl Source<T>, values: impl Source<u32>) -> Result<(Vec<T>, Vec<u32>)> {
         let size = T::DTYPE.size();
         let flow = Flow::new(self, RadixSort::NAME, keys, &[size, size, 4, 4])?.beside(values);
         self.sorted(flow, true)

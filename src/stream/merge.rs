@@ -90,8 +90,7 @@ fn merge_in<T: SortKey>(
             let of_values = if values.is_empty() { 0 } else { len };
             let (values_now, values_later) = std::mem::take(&mut values_out).split_at_mut(of_values);
             (keys_out, values_out) = (keys_later, values_later);
-            let work =
-                move || tournament((keys, values), (spans, tree), (keys_now, values_now), descending, cancel);
+            let work = move || tournament((keys, values), (spans, tree), (keys_now, values_now), descending, cancel);
             if parts == 1 {
                 work();
             } else {

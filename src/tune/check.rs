@@ -34,19 +34,13 @@ fn comparison(program: &Program) -> Option<Comparison> {
 }
 
 /// Describes the first element that differs from the expected one. `term` is the largest term of sums that cancel.
-pub(super) fn difference(
-    program: &Program,
-    term: f64,
-    want: &[Vec<u32>],
-    got: &[Vec<u32>],
-) -> Option<String> {
+pub(super) fn difference(program: &Program, term: f64, want: &[Vec<u32>], got: &[Vec<u32>]) -> Option<String> {
     written(program).zip(want.iter().zip(got)).find_map(|(operand, (want, got))| {
         let apart = if operand.dtype.is_float() {
             floats_apart(program, operand, term, want, got)
         } else {
             let bound = steps(program, operand.dtype);
-            let apart =
-                |i: &usize| !near(value(operand.dtype, want, *i), value(operand.dtype, got, *i), bound);
+            let apart = |i: &usize| !near(value(operand.dtype, want, *i), value(operand.dtype, got, *i), bound);
             (0..operand.len).find(apart)
         };
         apart.map(|i| {

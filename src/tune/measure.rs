@@ -175,8 +175,7 @@ pub fn tune_with<T: Element, D: Op<T>>(
     operands: &[RawSlice<'_>],
     options: &TuningOptions,
 ) -> Result<TuningReport> {
-    Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }
-        .run(Some(operands))
+    Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }.run(Some(operands))
 }
 
 /// Runs every variant of an op once and denies those that differ from the default. Measures nothing.

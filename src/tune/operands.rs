@@ -55,13 +55,10 @@ impl<'a> Operands<'a> {
                 Some(Domain::BelowLengthOf(name)) => length_of(name),
                 _ => None,
             };
-            let words = || -> Result<Buffer<u32>> {
-                gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64)?)
-            };
+            let words =
+                || -> Result<Buffer<u32>> { gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64)?) };
             Ok(match operand.access {
-                Access::Read => {
-                    One { operand: operand.clone(), memory: OperandMemory::Own(words()?), first: None }
-                }
+                Access::Read => One { operand: operand.clone(), memory: OperandMemory::Own(words()?), first: None },
                 Access::Write => written(gpu, operand, None)?,
                 Access::ReadWrite => written(gpu, operand, Some(words()?))?,
             })
@@ -76,9 +73,7 @@ impl<'a> Operands<'a> {
         let take = |(operand, given): (&Operand, &RawSlice<'a>)| {
             operand.check_given(program.op, given.dtype(), given.len())?;
             Ok(match operand.access {
-                Access::Read => {
-                    One { operand: operand.clone(), memory: OperandMemory::Callers(*given), first: None }
-                }
+                Access::Read => One { operand: operand.clone(), memory: OperandMemory::Callers(*given), first: None },
                 Access::Write => written(gpu, operand, None)?,
                 Access::ReadWrite => {
                     let first = gpu.alloc(words(operand))?;
@@ -106,9 +101,7 @@ impl<'a> Operands<'a> {
     /// Fills each operand that is written with its initial contents, or with bits that must be overwritten.
     pub(super) fn reset(&self) -> Result<()> {
         for one in &self.all {
-            if let (OperandMemory::Own(memory), None, Access::Write) =
-                (&one.memory, &one.first, one.operand.access)
-            {
+            if let (OperandMemory::Own(memory), None, Access::Write) = (&one.memory, &one.first, one.operand.access) {
                 memory.write(&filled("tune", memory.len(), UNWRITTEN)?)?;
             }
         }
@@ -148,9 +141,7 @@ impl<'a> Operands<'a> {
     /// Reads the operands that are written.
     pub(super) fn results(&self) -> Result<Vec<Vec<u32>>> {
         let written = self.all.iter().filter(|one| one.operand.access != Access::Read);
-        written
-            .map(|one| if let OperandMemory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) })
-            .collect()
+        written.map(|one| if let OperandMemory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) }).collect()
     }
 }
 

@@ -85,8 +85,7 @@ impl Search<'_> {
         operands.reset()?;
         self.run_once(&operands, &executable)?;
         let results = operands.results()?;
-        let mut default =
-            Baseline { profile: &profile, program, operands, results, copies: 0.0, seconds: 0.0 };
+        let mut default = Baseline { profile: &profile, program, operands, results, copies: 0.0, seconds: 0.0 };
         if self.goal == Goal::Fastest {
             default.copies = self.time_copies(&default)?;
             default.seconds = self.time(&default, &executable)?;
@@ -140,8 +139,7 @@ impl Search<'_> {
                 // Try the rows of the fastest variant, too.
                 if runner.candidate.row.is_none() {
                     let name = runner.candidate.variant;
-                    let rows =
-                        operation(&default.program).map_or_else(Vec::new, |o| (o.tiles)(name, &profile));
+                    let rows = operation(&default.program).map_or_else(Vec::new, |o| (o.tiles)(name, &profile));
                     let rows = rows.into_iter().rev();
                     candidates.extend(rows.map(|row| Candidate { variant: name, row: Some(row) }));
                 }
@@ -156,8 +154,7 @@ impl Search<'_> {
         // Two variants agree with each other, and none with the default: the default is wrong.
         if wrong.confirmed && !right {
             let first = wrong.first.map_or("", |(variant, _)| variant);
-            let why =
-                format!("`{first}` and another variant agree on results that differ from the default's");
+            let why = format!("`{first}` and another variant agree on results that differ from the default's");
             self.deny(&mut report, &Candidate { variant: default.program.variant(), row: None }, why);
             return Ok((report, true));
         }
@@ -226,11 +223,7 @@ impl Search<'_> {
             return Ok((None, None));
         }
         seen.push(work);
-        let most = self.options.max_text.unwrap_or(if gpu.profile().quirks.slow_compiler {
-            64 << 10
-        } else {
-            1 << 20
-        });
+        let most = self.options.max_text.unwrap_or(if gpu.profile().quirks.slow_compiler { 64 << 10 } else { 1 << 20 });
         let mut text = 0;
         for kernel in &program.kernels {
             text += kernel.expand(Target::Naga)?.text().len();
@@ -343,12 +336,8 @@ impl Search<'_> {
     }
 
     fn deny(&self, report: &mut TuningReport, candidate: &Candidate, why: String) {
-        let denied = Denied {
-            op: report.op.to_owned(),
-            variant: candidate.variant.to_owned(),
-            row: candidate.row.clone(),
-            why,
-        };
+        let denied =
+            Denied { op: report.op.to_owned(), variant: candidate.variant.to_owned(), row: candidate.row.clone(), why };
         self.gpu.deny(&denied, self.options.save);
         report.denied.push(denied);
     }
@@ -358,8 +347,7 @@ impl Search<'_> {
         if self.goal == Goal::Right {
             return;
         }
-        let better = (report.best != report.default)
-            .then(|| (report.best.variant.to_owned(), report.best.row.clone()));
+        let better = (report.best != report.default).then(|| (report.best.variant.to_owned(), report.best.row.clone()));
         let winner = Winner { better, before: report.default_seconds, after: report.best_seconds };
         self.gpu.remember(report.op, &report.class, &winner, known && self.options.save);
     }

@@ -76,11 +76,7 @@ impl Case {
     }
 
     fn inputs(&self) -> AttentionInputs<'_> {
-        AttentionInputs {
-            table: self.table.as_deref(),
-            lengths: self.lengths.as_deref(),
-            mask: self.mask.as_deref(),
-        }
+        AttentionInputs { table: self.table.as_deref(), lengths: self.lengths.as_deref(), mask: self.mask.as_deref() }
     }
 
     fn queries<T: Sample>(&self) -> Vec<T> {
@@ -173,8 +169,7 @@ impl Case {
         let output = gpu.alloc::<f16>(q.len()).unwrap();
         let mut rec = gpu.recorder();
         for dispatch in &program.dispatches {
-            let mut args =
-                vec![Arg::Uniform(&dispatch.params), Arg::from(&q_), Arg::from(&k_), Arg::from(&v_)];
+            let mut args = vec![Arg::Uniform(&dispatch.params), Arg::from(&q_), Arg::from(&k_), Arg::from(&v_)];
             args.extend(lengths.as_ref().map(Arg::from));
             args.extend(mask.as_ref().map(Arg::from));
             args.push(Arg::from(&output));
@@ -261,16 +256,14 @@ fn matches_reference_for_every_kind() {
 fn a_quantised_cache_matches_its_dequantised_values() {
     for device in devices() {
         for (kv, [t, s]) in [(KvType::Int8, [1, 70]), (KvType::Fp8, [6, 40])] {
-            let case =
-                Case::new([2, 2, 1, t, s, 32], |op| op.causal().kv(kv)).paged(16).lengths(&[s as u32, 20]);
+            let case = Case::new([2, 2, 1, t, s, 32], |op| op.causal().kv(kv)).paged(16).lengths(&[s as u32, 20]);
             let mut random = Random::new(9);
             let n = case.rows * 32;
             let codes: Vec<u8> = (0..2 * n).map(|_| random.next() as u8).collect();
             // No NaN, which E4M3 has two codes for.
             let codes: Vec<u8> = codes.iter().map(|c| if c & 0x7f == 0x7f { 0 } else { *c }).collect();
             let max_code = if kv == KvType::Int8 { 127.0 } else { 448.0 };
-            let scales: Vec<f32> =
-                (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / max_code).collect();
+            let scales: Vec<f32> = (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / max_code).collect();
             let decoded: Vec<f32> = (codes.iter().enumerate())
                 .map(|(i, &c)| {
                     let x = if kv == KvType::Int8 { f32::from(c as i8) } else { fp8_value(c) };
@@ -334,8 +327,15 @@ fn further_shapes_match_reference_on_the_first_device() {
 #[test]
 fn every_tile_matches_reference() {
     let Some(device) = devices().first() else { return };
-    let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
-        FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
+    let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| FlashTile {
+        rows,
+        keys,
+        lanes,
+        thread_rows,
+        dims,
+        weights,
+        values,
+        ahead,
     };
     let tiles = [
         (64, tile([64, 64, 8, 4], [16, 32, 32], true)),
@@ -343,8 +343,7 @@ fn every_tile_matches_reference() {
         (24, tile([64, 32, 8, 4], [32, 32, 8], false)),
     ];
     for &(d, tile) in sample(&tiles, 1) {
-        let case =
-            Case::new([1, 2, 1, 130, 150, d], |op| op.causal().window(100).tile(tile).variant("flash"));
+        let case = Case::new([1, 2, 1, 130, 150, d], |op| op.causal().window(100).tile(tile).variant("flash"));
         let (q, k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
         // Some devices have too little workgroup memory.
         if case.op.plan::<f32>(&device.gpu).is_err_and(|e| e.kind() == ErrorKind::TooLarge) {
@@ -356,11 +355,7 @@ fn every_tile_matches_reference() {
         assert_close(&format!("{tile:?}"), &numbers(&got), &numbers(&want), &bound);
     }
     let unsound = tile([64, 32, 8, 4], [32, 32, 5], false);
-    let e = Attention::new([1, 1, 9, 64], [1, 9])
-        .variant("flash")
-        .tile(unsound)
-        .plan::<f32>(&device.gpu)
-        .unwrap_err();
+    let e = Attention::new([1, 1, 9, 64], [1, 9]).variant("flash").tile(unsound).plan::<f32>(&device.gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidArgument);
 }
 
@@ -544,11 +539,7 @@ fn rejects_invalid_arguments() {
     let scores = op.clone().scores(ScoreStage::Weights);
     refused(&scores.variant("flash"), ErrorKind::Unsupported, "only `naive` can return them");
     refused(&op.clone().masked([2, 1]), ErrorKind::Shape, "mask");
-    refused(
-        &op.clone().paged(Paging { tokens: 8, pages: 4 }),
-        ErrorKind::InvalidArgument,
-        "pages have 8 tokens",
-    );
+    refused(&op.clone().paged(Paging { tokens: 8, pages: 4 }), ErrorKind::InvalidArgument, "pages have 8 tokens");
     refused(&op.clone().paged(Paging { tokens: 16, pages: 0 }), ErrorKind::Shape, "0 pages");
     refused(&op.clone().variant("fastest"), ErrorKind::InvalidArgument, "no variant `fastest`");
     refused(&new([1 << 20, 1 << 20, 1 << 20, 32], [1, 1 << 20]), ErrorKind::TooLarge, "split the work");

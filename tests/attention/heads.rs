@@ -24,10 +24,7 @@ fn any_head_size_matches_reference() {
                 }
             }
             if all() {
-                Case::new([2, 2, 1, 9, 40, 99], |op| op)
-                    .paged(16)
-                    .lengths(&[40, 33])
-                    .check::<f16, f16>(device);
+                Case::new([2, 2, 1, 9, 40, 99], |op| op).paged(16).lengths(&[40, 33]).check::<f16, f16>(device);
             }
             // Only `naive`; before it, in the complete run, `naive` and `flash`.
             if all() {
@@ -154,10 +151,7 @@ fn no_keys_give_zeros_and_no_queries_nothing() {
     for (shape, [g, s]) in [([1, 4, 0, 16], [2, 9]), ([0, 4, 3, 16], [2, 9]), ([1, 0, 3, 16], [0, 9])] {
         let [b, h, t, d] = shape;
         let op = Attention::new(shape, [g, s]);
-        let (q, k) = (
-            gpu.alloc_zeroed::<f32>(b * h * t * d).unwrap(),
-            gpu.alloc_zeroed::<f32>(b * g * s * d).unwrap(),
-        );
+        let (q, k) = (gpu.alloc_zeroed::<f32>(b * h * t * d).unwrap(), gpu.alloc_zeroed::<f32>(b * g * s * d).unwrap());
         assert!(gpu.attention(&op, &q, &k, &k).unwrap().is_empty(), "{op:?}");
         assert_eq!(op.plan::<f32>(gpu).unwrap().report().kernels.len(), 0);
     }

@@ -28,8 +28,7 @@ where
 {
     let gpu = &device.gpu;
     let [new_k, new_v] = new.map(|x| gpu.upload(x).unwrap());
-    let (k, v, lengths) =
-        (gpu.upload(stored).unwrap(), gpu.upload(stored).unwrap(), gpu.upload(&LENGTHS).unwrap());
+    let (k, v, lengths) = (gpu.upload(stored).unwrap(), gpu.upload(stored).unwrap(), gpu.upload(&LENGTHS).unwrap());
     let table = table.map(|table| gpu.upload(table).unwrap());
     let scales = scales.map(|scales| gpu.upload(scales).unwrap());
     let plan = op.plan::<T>(gpu).unwrap();
@@ -55,13 +54,8 @@ fn new_tokens<T: Sample>([b, g, n, _, d]: [usize; 5]) -> [Vec<T>; 2] {
 }
 
 /// As floats.
-fn check<T: Sample, K: Sample>(
-    device: &Device,
-    op: &KvAppend,
-    shape: [usize; 5],
-    rows: usize,
-    table: Option<&[u32]>,
-) where
+fn check<T: Sample, K: Sample>(device: &Device, op: &KvAppend, shape: [usize; 5], rows: usize, table: Option<&[u32]>)
+where
     KvAppend: Op<T>,
 {
     let new = new_tokens::<T>(shape);

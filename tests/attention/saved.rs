@@ -54,8 +54,7 @@ where
         }
         let (_, got) = forward(&device.gpu, &op, [&q, &k, &v], e);
         let inputs = AttentionInputs::default();
-        let (want, bound) =
-            (attention_logsumexp(&op, &q, &k, inputs), attention_logsumexp_bound(&op, &q, &k, inputs));
+        let (want, bound) = (attention_logsumexp(&op, &q, &k, inputs), attention_logsumexp_bound(&op, &q, &k, inputs));
         // Matrices may truncate sums.
         let bound: Vec<f64> = bound.iter().map(|b| if variant == "coop" { 4.0 * b } else { *b }).collect();
         assert_close(&format!("{}: {op:?}", device.label), &numbers(&got), &numbers(&want), &bound);
@@ -193,20 +192,14 @@ fn passes_together_give_the_gradients() {
         let options = Options { causal: true, window: None };
         let (forward_op, op) = passes::<T>(shape, options);
         let x = operands::<T>(shape);
-        let (output, logarithms) =
-            forward(&device.gpu, &forward_op.logsumexp(), [&x[0], &x[1], &x[2]], shape[6]);
+        let (output, logarithms) = forward(&device.gpu, &forward_op.logsumexp(), [&x[0], &x[1], &x[2]], shape[6]);
         let got = backward(&device.gpu, &op.clone().saved(), &x, (&output, &logarithms));
         let want = attention_backward(&op, &x[0], &x[1], &x[2], &x[3]);
         let bound = attention_backward_bound(&op, &x[0], &x[1], &x[2], &x[3]);
         for i in 0..3 {
             // Rounding of the output and of the logarithms adds to the bound.
             let bound: Vec<f64> = bound[i].iter().map(|b| 4.0 * b + roundings).collect();
-            assert_close(
-                &format!("{}: result {i}", device.label),
-                &numbers(&got[i]),
-                &numbers(&want[i]),
-                &bound,
-            );
+            assert_close(&format!("{}: result {i}", device.label), &numbers(&got[i]), &numbers(&want[i]), &bound);
         }
     }
     for device in devices() {

@@ -81,8 +81,7 @@ where
         });
     }
     let mut mask = mask_of(call, [b, h, t, s])?;
-    let lengths =
-        call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
+    let lengths = call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
     if call.int("is_causal", 0) == 1 {
         // Queries follow the past; without a past they align with the first keys.
         let before = call.input(4).map_or(0, |past| past.dims[2]);
@@ -99,10 +98,8 @@ where
         }
     }
     let (gpu, mask) = (call.gpu, mask.map(|mask| elements::<f32>(&mask)));
-    let on_device = (
-        mask.as_ref().map(|x| gpu.upload(x)).transpose()?,
-        lengths.as_ref().map(|x| gpu.upload(x)).transpose()?,
-    );
+    let on_device =
+        (mask.as_ref().map(|x| gpu.upload(x)).transpose()?, lengths.as_ref().map(|x| gpu.upload(x)).transpose()?);
     if on_device.0.is_some() {
         op = op.masked([b, h]);
     }

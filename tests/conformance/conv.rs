@@ -59,13 +59,7 @@ impl Layer {
     }
 
     /// Runs with the bias if the node has one.
-    fn run(
-        &self,
-        gpu: &Gpu,
-        plain: &impl Op<f32>,
-        biased: &impl Op<f32>,
-        shape: [usize; 4],
-    ) -> Result<Vec<f32>, Stop> {
+    fn run(&self, gpu: &Gpu, plain: &impl Op<f32>, biased: &impl Op<f32>, shape: [usize; 4]) -> Result<Vec<f32>, Stop> {
         let (x, w) = (gpu.upload(&self.x)?, gpu.upload(&self.w)?);
         let y = gpu.alloc::<f32>(shape.iter().product())?;
         let mut rec = gpu.recorder();
@@ -88,9 +82,8 @@ impl Layer {
 
 pub(super) fn conv(call: &Call) -> Result<Array, Stop> {
     let layer = Layer::of(call)?;
-    let along = |axis: usize| {
-        pads(call, axis, layer.axes, layer.shape[2 + axis], [layer.span(axis), layer.stride[axis]])
-    };
+    let along =
+        |axis: usize| pads(call, axis, layer.axes, layer.shape[2 + axis], [layer.span(axis), layer.stride[axis]]);
     let ([top, bottom], [left, right]) = (along(0), along(1));
     let op = Conv2d::new(layer.shape, layer.channels[0], layer.kernel)
         .stride(layer.stride)

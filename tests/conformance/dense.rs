@@ -61,11 +61,7 @@ where
         None => op.plan::<T>(gpu)?.record(&mut rec, &on_a, &on_b, &on_c)?,
         Some(bias) => {
             let on_bias = gpu.upload(bias)?;
-            op.clone()
-                .with_bias()
-                .plan::<T>(gpu)?
-                .with_bias(&on_bias)
-                .record(&mut rec, &on_a, &on_b, &on_c)?;
+            op.clone().with_bias().plan::<T>(gpu)?.with_bias(&on_bias).record(&mut rec, &on_a, &on_b, &on_c)?;
         }
     }
     rec.submit()?;
@@ -105,9 +101,7 @@ pub(super) fn gemm(call: &Call) -> Result<Array, Stop> {
     let beta = call.float("beta", 1.0);
     let addend = match rest.first() {
         None => Addend::Matrix(vec![0.0; m * n]),
-        Some(c) if beta == 1.0 && matches!(c.dims[..], [len] | [1, len] if len == n) => {
-            Addend::Row(c.values.clone())
-        }
+        Some(c) if beta == 1.0 && matches!(c.dims[..], [len] | [1, len] if len == n) => Addend::Row(c.values.clone()),
         Some(c) if broadcast_dims(&c.dims, &[m, n]).is_some_and(|dims| dims == [m, n]) => {
             op = op.beta(beta);
             Addend::Matrix(c.broadcast(&[m, n]).values)
@@ -205,8 +199,7 @@ fn permuted_as<T: Number>(gpu: &Gpu, x: &Array, order: &[usize]) -> Result<Array
     let mut on = gpu.upload(&elements::<T>(x))?;
     for i in 0..axes.len() {
         let at = axes[i..].iter().position(|axis| *axis == order[i]);
-        let at =
-            i + at.ok_or_else(|| Stop::Failed(format!("{order:?} does not order {} axes", axes.len())))?;
+        let at = i + at.ok_or_else(|| Stop::Failed(format!("{order:?} does not order {} axes", axes.len())))?;
         let plan = Transpose::batched(size(&axes[..i]), size(&axes[i..at]), size(&axes[at..]));
         let to = gpu.alloc::<T>(x.values.len())?;
         let mut rec = gpu.recorder();
@@ -227,9 +220,7 @@ pub(super) fn einsum(call: &Call) -> Result<Array, Stop> {
     let text: String = equation.split_whitespace().collect();
     let (left, right) = text.split_once("->").unwrap_or((&text, ""));
     let terms: Vec<Vec<char>> = left.split(',').map(|term| term.chars().collect()).collect();
-    let once = |term: &[char]| {
-        term.iter().all(|x| x.is_alphabetic() && term.iter().filter(|y| *y == x).count() == 1)
-    };
+    let once = |term: &[char]| term.iter().all(|x| x.is_alphabetic() && term.iter().filter(|y| *y == x).count() == 1);
     if !terms.iter().all(|term| once(term)) {
         return Err(out_of_scope());
     }
@@ -244,15 +235,12 @@ pub(super) fn einsum(call: &Call) -> Result<Array, Stop> {
         (of.len() == to.len()).then(|| to.iter().map(|x| of.iter().position(|y| x == y)).collect())?
     };
     match (terms.as_slice(), operands.as_slice()) {
-        ([of], [x]) if !of.is_empty() => {
-            permuted(call, DType::F32, x, &order(of, &result).ok_or_else(out_of_scope)?)
-        }
+        ([of], [x]) if !of.is_empty() => permuted(call, DType::F32, x, &order(of, &result).ok_or_else(out_of_scope)?),
         ([of_a, of_b], [a, b]) => {
             let pick = |in_a: bool, in_b: bool, in_result: bool| -> Vec<char> {
                 let all = of_a.iter().chain(of_b.iter().filter(|x| !of_a.contains(x)));
-                let fits = |x: &&char| {
-                    of_a.contains(x) == in_a && of_b.contains(x) == in_b && result.contains(x) == in_result
-                };
+                let fits =
+                    |x: &&char| of_a.contains(x) == in_a && of_b.contains(x) == in_b && result.contains(x) == in_result;
                 all.filter(fits).copied().collect()
             };
             let (stack, inner) = (pick(true, true, true), pick(true, true, false));

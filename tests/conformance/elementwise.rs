@@ -133,12 +133,7 @@ pub(super) fn numbers<T: Number>(x: &[T]) -> Vec<f64> {
 }
 
 /// Runs an op from one buffer to another.
-pub(super) fn run<T: Element, R: Element>(
-    gpu: &Gpu,
-    op: &impl Op<T>,
-    x: &[T],
-    len: usize,
-) -> Result<Vec<R>, Stop> {
+pub(super) fn run<T: Element, R: Element>(gpu: &Gpu, op: &impl Op<T>, x: &[T], len: usize) -> Result<Vec<R>, Stop> {
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<R>(len)?);
     let plan = op.plan::<T>(gpu)?.into_executable();
     let mut rec = gpu.recorder();
@@ -156,8 +151,7 @@ pub(super) fn apply<T: Number>(gpu: &Gpu, function: &Function, x: &Array) -> Res
 
     let f = function.exact;
     let bound = x.values.iter().zip(&x.bound).map(|(&x, &error)| {
-        let shift =
-            if error == 0.0 { 0.0 } else { (f(x + error) - f(x)).abs().max((f(x) - f(x - error)).abs()) };
+        let shift = if error == 0.0 { 0.0 } else { (f(x + error) - f(x)).abs().max((f(x) - f(x - error)).abs()) };
         shift + stored::<T>((function.error)(x, f(x)), f(x))
     });
     Ok(Array { dims: x.dims.clone(), bound: bound.collect(), values })
@@ -191,8 +185,7 @@ pub(super) fn scale<T: Number>(gpu: &Gpu, factor: f64, x: &Array) -> Result<Arra
     rec.submit()?;
     let values = numbers(&output.read()?);
     // The factor is rounded too.
-    let bound =
-        (0..values.len()).map(|i| factor * x.bound[i] + stored::<T>(ULP * values[i].abs(), values[i]));
+    let bound = (0..values.len()).map(|i| factor * x.bound[i] + stored::<T>(ULP * values[i].abs(), values[i]));
     Ok(Array { dims: x.dims.clone(), bound: bound.collect(), values })
 }
 

@@ -12,9 +12,8 @@ use tilework::prelude::*;
 use tilework::primitives::Operator;
 use tilework::program::Op;
 use tilework::reference::{
-    Number, batch_norm_bound, batch_norm_train_bound, cross_entropy_bound, layer_norm_bound,
-    log_softmax_bound, pool as reference_pool, pool_bound, reduce_bound, rms_norm_bound, rope_bound,
-    softmax_bound,
+    Number, batch_norm_bound, batch_norm_train_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound,
+    pool as reference_pool, pool_bound, reduce_bound, rms_norm_bound, rope_bound, softmax_bound,
 };
 
 /// From operator set 13 on, along one axis; before, over that axis and all after it.
@@ -115,13 +114,7 @@ pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usiz
 }
 
 /// Padding before and after along an axis of `size`, with the extra padding of the last window if sizes round up.
-pub(super) fn pads(
-    call: &Call,
-    axis: usize,
-    axes: usize,
-    size: usize,
-    [span, stride]: [usize; 2],
-) -> [usize; 2] {
+pub(super) fn pads(call: &Call, axis: usize, axes: usize, size: usize, [span, stride]: [usize; 2]) -> [usize; 2] {
     let place = (axis + axes).wrapping_sub(2);
     let same = |lower: bool| {
         let windows = size.div_ceil(stride);
@@ -258,13 +251,7 @@ pub(super) fn batch_norm(call: &Call) -> Result<Vec<Array>, Stop> {
 
 /// The losses with the weights of their labels, their sum, or that over the sum of weights. A label that is no class
 /// has the weight 0, which hides its loss.
-fn weighted_loss(
-    gpu: &Gpu,
-    losses: &Array,
-    labels: &[u32],
-    table: &[f64],
-    reduction: &str,
-) -> Result<Array, Stop> {
+fn weighted_loss(gpu: &Gpu, losses: &Array, labels: &[u32], table: &[f64], reduction: &str) -> Result<Array, Stop> {
     let n = labels.len();
     let table: Vec<f32> = table.iter().map(|weight| *weight as f32).collect();
     let (of_classes, dl) = (gpu.upload(&table)?, gpu.upload(labels)?);

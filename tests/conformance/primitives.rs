@@ -64,8 +64,7 @@ pub(super) fn compress(call: &Call) -> Result<Array, Stop> {
     }
     let holds = call.input(1).map(|tensor| super::numbers(&tensor.data)).unwrap_or_default();
     let flag = |i: usize| u32::from(holds.get(i).is_some_and(|x| *x != 0.0));
-    let Some(axis) = call.node.attribute("axis").map(|_| from_front(call.int("axis", 0), x.dims.len()))
-    else {
+    let Some(axis) = call.node.attribute("axis").map(|_| from_front(call.int("axis", 0), x.dims.len())) else {
         let flags: Vec<u32> = (0..x.values.len()).map(flag).collect();
         let kept = selected(call.gpu, &x.values, &flags)?;
         return Ok(Array::exact(vec![kept.len()], kept));
@@ -132,8 +131,7 @@ pub(super) fn unique(call: &Call) -> Result<Vec<Array>, Stop> {
         let ranks = gpu.sort_pairs(&gpu.upload(&order)?, &gpu.upload(&positions[..different])?)?.1.read()?;
         inverse = inverse.iter().map(|&run| ranks[run as usize]).collect();
     }
-    let take =
-        |from: &[f64]| Array::exact(vec![different], order.iter().map(|&i| from[i as usize]).collect());
+    let take = |from: &[f64]| Array::exact(vec![different], order.iter().map(|&i| from[i as usize]).collect());
     let inverse = Array::exact(vec![n], numbers(&inverse));
     Ok(vec![take(&numbers(&values)), take(&numbers(&firsts)), inverse, take(&numbers(&lengths))])
 }

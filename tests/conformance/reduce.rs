@@ -23,8 +23,7 @@ impl Rows {
     fn new(call: &Call, axes: &[i64]) -> Result<Self, Stop> {
         let (dtype, x) = call.operand(0)?;
         let rank = x.dims.len();
-        let reduced =
-            |axis: &usize| axes.iter().any(|&a| a == *axis as i64 || a + rank as i64 == *axis as i64);
+        let reduced = |axis: &usize| axes.iter().any(|&a| a == *axis as i64 || a + rank as i64 == *axis as i64);
         let (last, first): (Vec<_>, Vec<_>) = (0..rank).partition(reduced);
         let extent = |axes: &[usize]| axes.iter().map(|&axis| x.dims[axis]).product();
         let dims = if call.int("keepdims", 1) != 0 {

@@ -24,12 +24,7 @@ pub(super) fn top_k(call: &Call) -> Result<Vec<Array>, Stop> {
     Ok(vec![in_place(values), in_place(indices)])
 }
 
-fn best_of_rows<T: Number>(
-    gpu: &Gpu,
-    rows: &Array,
-    k: usize,
-    smallest: bool,
-) -> Result<(Vec<f64>, Vec<f64>), Stop> {
+fn best_of_rows<T: Number>(gpu: &Gpu, rows: &Array, k: usize, smallest: bool) -> Result<(Vec<f64>, Vec<f64>), Stop> {
     let n = rows.dims.last().copied().unwrap_or(1);
     let plan = TopK::new(n, k).when(smallest, |op| op.smallest()).plan::<T>(gpu)?;
     let (values, indices) = (gpu.alloc::<T>(k)?, gpu.alloc::<u32>(k)?);

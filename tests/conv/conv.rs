@@ -17,11 +17,7 @@ fn run(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>)
     let mut rec = gpu.recorder();
     match bias {
         Some(bias) => {
-            op.clone()
-                .with_bias()
-                .plan::<f32>(gpu)?
-                .with_bias(&gpu.upload(bias)?)
-                .record(&mut rec, &dx, &dw, &y)?;
+            op.clone().with_bias().plan::<f32>(gpu)?.with_bias(&gpu.upload(bias)?).record(&mut rec, &dx, &dw, &y)?;
         }
         None => op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dw, &y)?,
     }
@@ -80,8 +76,7 @@ fn implicit_adds_slices_of_its_sums() {
             let (x, w) = (random.elements::<f32>(x), random.elements::<f32>(w));
             let bias = random.elements::<f32>(op.weights_shape()[0]);
             let bias = (number % 2 == 0).then_some(&bias[..]);
-            let op =
-                op.activation(Activation::Tanh).variant("implicit").slices([2, 3, 2000][number as usize % 3]);
+            let op = op.activation(Activation::Tanh).variant("implicit").slices([2, 3, 2000][number as usize % 3]);
             let (want, bound) = (conv(&op, &x, &w, bias).unwrap(), conv_bound(&op, &x, &w, bias).unwrap());
             let got = run(device, &op, &x, &w, bias).unwrap();
             assert_close(&format!("{}: {op:?}", device.label), &numbers(&got), &numbers(&want), &bound);
@@ -164,8 +159,7 @@ fn conv_propagates_nan_and_infinities_only_where_read() {
 
 #[test]
 fn conv_splits_a_batch_larger_than_one_binding() {
-    let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20)
-    else {
+    let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20) else {
         return;
     };
     // Three images of 60 MB, one window each.

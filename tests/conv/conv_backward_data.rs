@@ -46,9 +46,8 @@ fn conv_backward_data_matches_reference_for_every_layer() {
 #[test]
 fn conv_backward_data_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    let refusal = |layer: &Conv2d, variant: &str| {
-        Conv2dBackwardData::new(layer).variant(variant).plan::<f32>(gpu).unwrap_err()
-    };
+    let refusal =
+        |layer: &Conv2d, variant: &str| Conv2dBackwardData::new(layer).variant(variant).plan::<f32>(gpu).unwrap_err();
     let layer = Conv2d::new([1, 4, 4, 4], 4, [2, 2]);
     assert_eq!(refusal(&layer.clone().groups(3), "auto").kind(), ErrorKind::Shape);
     assert_eq!(refusal(&layer.clone().stride([0, 1]), "auto").kind(), ErrorKind::Shape);

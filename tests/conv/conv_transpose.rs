@@ -6,24 +6,14 @@ use tilework::prelude::*;
 use tilework::reference::{conv_transpose, conv_transpose_bound};
 use tilework::{ErrorKind, Result};
 
-fn run(
-    device: &Device,
-    op: &ConvTranspose2d,
-    x: &[f32],
-    w: &[f32],
-    bias: Option<&[f32]>,
-) -> Result<Vec<f32>> {
+fn run(device: &Device, op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
     let gpu = &device.gpu;
     let (dx, dw) = (gpu.upload(x)?, gpu.upload(w)?);
     let y = gpu.alloc::<f32>(op.output_shape()?.iter().product())?;
     let mut rec = gpu.recorder();
     match bias {
         Some(bias) => {
-            op.clone()
-                .with_bias()
-                .plan::<f32>(gpu)?
-                .with_bias(&gpu.upload(bias)?)
-                .record(&mut rec, &dx, &dw, &y)?;
+            op.clone().with_bias().plan::<f32>(gpu)?.with_bias(&gpu.upload(bias)?).record(&mut rec, &dx, &dw, &y)?;
         }
         None => op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dw, &y)?,
     }
@@ -61,9 +51,7 @@ fn conv_transpose_matches_reference_for_every_layer() {
     for device in devices() {
         check(device, ([2, 3, 5, 4], 4, [3, 3]), |op| op);
         check(device, ([1, 5, 4, 6], 8, [3, 3]), |op| op.stride([2, 2]).pad([1, 1]).output_padding([1, 1]));
-        check(device, ([2, 4, 3, 5], 6, [2, 4]), |op| {
-            op.stride([3, 2]).groups(2).activation(Activation::Relu)
-        });
+        check(device, ([2, 4, 3, 5], 6, [2, 4]), |op| op.stride([3, 2]).groups(2).activation(Activation::Relu));
         check(device, ([1, 2, 4, 4], 5, [3, 2]), |op| op.dilation([2, 3]).pad_each([1, 0, 2, 1]));
         check(device, ([1, 3, 6, 8], 3, [3, 3]), |op| op.groups(3).pad([1, 1]));
         check(device, ([1, 1, 1, 1], 2, [1, 1]), |op| op.stride([4, 4]).output_padding([3, 3]));

@@ -184,10 +184,7 @@ fn filter2d_rejects_invalid_arguments() {
     }
     assert_eq!(error(Filter2d::new([9, 9], [3, 3], &ones)).kind(), ErrorKind::Shape);
     assert_eq!(error(Filter2d::new([9, 9], [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);
-    assert_eq!(
-        error(Filter2d::new([9, 9], [1, 1], &[1.0]).variant("fast")).kind(),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(error(Filter2d::new([9, 9], [1, 1], &[1.0]).variant("fast")).kind(), ErrorKind::InvalidArgument);
     assert_eq!(
         error(Filter2d::new([9, 9], [1, 1], &[1.0]).outputs(ThreadOutputs { rows: 1, planes: 2 })).kind(),
         ErrorKind::InvalidArgument

@@ -49,8 +49,7 @@ fn filter3d_matches_reference_with_separable_filters() {
         for (&(extents, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
             let mut random = Random::new(extents[0] as u64);
             let x = random.elements::<f32>(extents.iter().product());
-            let [z, y, x_line] =
-                f.map(|n| (0..n).map(|_| (random.next() % 9) as f32 / 8.0).collect::<Vec<_>>());
+            let [z, y, x_line] = f.map(|n| (0..n).map(|_| (random.next() % 9) as f32 / 8.0).collect::<Vec<_>>());
             let planes = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
             let filter: Vec<f32> = planes.flat_map(|p| x_line.iter().map(move |x| p * x)).collect();
             let op = Filter3d::new(extents, f, &filter).boundary(boundary).variant("separable");
@@ -95,10 +94,7 @@ fn filter3d_rejects_invalid_arguments() {
     assert_eq!(kind(Filter3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
     assert_eq!(kind(Filter3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
     assert_eq!(kind(Filter3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);
-    assert_eq!(
-        Filter3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(Filter3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
     let plan = Filter3d::new([4, 0, 4], [3, 3, 3], &ones).plan::<f32>(gpu).unwrap();
     assert!(plan.program().dispatches.is_empty());
 }

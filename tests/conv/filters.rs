@@ -12,19 +12,10 @@ use tilework::{Conv2dBackwardWeights, DType, ErrorKind, HostArray, HostData, nn,
 type Shapes = (&'static str, &'static [(&'static [usize], &'static [usize])]);
 
 const CASES: [Shapes; 3] = [
-    (
-        "filter1d",
-        &[(&[1001], &[9]), (&[64], &[5]), (&[3], &[9]), (&[1], &[7]), (&[4], &[27]), (&[10], &[301])],
-    ),
+    ("filter1d", &[(&[1001], &[9]), (&[64], &[5]), (&[3], &[9]), (&[1], &[7]), (&[4], &[27]), (&[10], &[301])]),
     (
         "filter2d",
-        &[
-            (&[33, 20], &[3, 5]),
-            (&[18, 67], &[5, 3]),
-            (&[3, 8], &[7, 19]),
-            (&[2, 3], &[9, 5]),
-            (&[1, 1], &[3, 3]),
-        ],
+        &[(&[33, 20], &[3, 5]), (&[18, 67], &[5, 3]), (&[3, 8], &[7, 19]), (&[2, 3], &[9, 5]), (&[1, 1], &[3, 3])],
     ),
     ("filter3d", &[(&[5, 6, 8], &[3, 3, 3]), (&[4, 3, 7], &[1, 5, 3]), (&[2, 1, 4], &[5, 3, 11])]),
 ];
@@ -151,19 +142,13 @@ fn operand_filters_reject_bad_extents_and_variants() {
     assert_eq!(kind(Filter2d::with_filter([9, 9], [0, 3])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter2d::with_filter([9, 9], [usize::MAX, 3])), ErrorKind::TooLarge);
     assert_eq!(kind(Filter2d::with_filter([9, 9], [3, 3]).variant("separable")), ErrorKind::Unsupported);
-    assert_eq!(
-        kind(Filter2d::with_filter([999, 999], [129, 129]).variant("constant")),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(kind(Filter2d::with_filter([999, 999], [129, 129]).variant("constant")), ErrorKind::Unsupported);
     assert_eq!(kind(Filter2d::with_filter([1, 9], [(1 << 31) - 1, 1])), ErrorKind::TooLarge);
     let (x, y) = (gpu.upload(&[1.0f32; 81]).unwrap(), gpu.alloc::<f32>(81).unwrap());
     let plan = Filter2d::with_filter([9, 9], [3, 3]).variant("constant").plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     let missing = plan.record(&mut rec, &x, &y).unwrap_err();
-    assert!(
-        missing.kind() == ErrorKind::InvalidArgument && missing.to_string().contains("filter"),
-        "{missing}"
-    );
+    assert!(missing.kind() == ErrorKind::InvalidArgument && missing.to_string().contains("filter"), "{missing}");
     let long = gpu.uniform(&[1.0f32; 10]).unwrap();
     assert_eq!(plan.with_filter(&long).record(&mut rec, &x, &y).unwrap_err().kind(), ErrorKind::Shape);
     // A buffer of the caller's without the usage, and one that is too short for whole vec4s.
@@ -172,10 +157,9 @@ fn operand_filters_reject_bad_extents_and_variants() {
         let desc = tilework::wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false };
         gpu.wrap::<f32>(gpu.device().create_buffer(&desc)).unwrap()
     };
-    for (size, more, word) in [
-        (36, tilework::wgpu::BufferUsages::COPY_DST, "UNIFORM"),
-        (36, tilework::wgpu::BufferUsages::UNIFORM, "vec4s"),
-    ] {
+    for (size, more, word) in
+        [(36, tilework::wgpu::BufferUsages::COPY_DST, "UNIFORM"), (36, tilework::wgpu::BufferUsages::UNIFORM, "vec4s")]
+    {
         let e = plan.with_filter(&raw(size, more)).record(&mut rec, &x, &y).unwrap_err();
         assert!(e.kind() == ErrorKind::Buffer && e.to_string().contains(word), "{e}");
     }

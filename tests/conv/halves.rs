@@ -136,12 +136,9 @@ fn layers_with_channels_last_match_reference() {
 
 /// A transposed layer of f16 with options by its number: channels, filters, orders.
 fn transposed(number: usize) -> ([usize; 4], ConvTranspose2d) {
-    let (shape, filters, kernel) = [
-        ([2, 3, 4, 5], 5, [3, 3]),
-        ([1, 8, 5, 4], 16, [2, 2]),
-        ([2, 6, 3, 3], 4, [3, 2]),
-        ([1, 20, 6, 5], 12, [4, 4]),
-    ][number % 4];
+    let (shape, filters, kernel) =
+        [([2, 3, 4, 5], 5, [3, 3]), ([1, 8, 5, 4], 16, [2, 2]), ([2, 6, 3, 3], 4, [3, 2]), ([1, 20, 6, 5], 12, [4, 4])]
+            [number % 4];
     let op = ConvTranspose2d::new(shape, filters, kernel).activation(Activation::Relu);
     let op = op.stride([[1, 1], [2, 2], [2, 1], [2, 3]][number % 4]).output_padding([0, number % 4 / 3]);
     let op = op.when(number % 4 == 2, |op| op.groups(2));

@@ -24,10 +24,8 @@ where
     fn new(shape: [usize; 6], with: impl Fn(Attention) -> Attention) -> Self {
         let [b, h, g, t, s, d] = shape;
         let mut random = Random::new((t * 31 + s * 7 + d) as u64);
-        let mut elements =
-            |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect();
-        let (q, k, v) =
-            (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
+        let mut elements = |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect();
+        let (q, k, v) = (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
         Self { op: with(Attention::new([b, h, t, d], [g, s])), q, k, v }
     }
 
@@ -60,11 +58,8 @@ where
     }
 }
 
-fn check<T: Element + Number + Into<f64>>(
-    shape: [usize; 6],
-    rounding: f64,
-    with: impl Fn(Attention) -> Attention,
-) where
+fn check<T: Element + Number + Into<f64>>(shape: [usize; 6], rounding: f64, with: impl Fn(Attention) -> Attention)
+where
     Attention: CudaOp<T>,
 {
     if let Some(cuda) = cuda() {

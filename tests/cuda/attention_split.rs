@@ -51,8 +51,7 @@ fn check<T: Element + Number + Into<f64>>(
     if form.lengths.is_some() {
         op = op.lengths();
     }
-    let mut elements =
-        |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect::<Vec<T>>();
+    let mut elements = |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect::<Vec<T>>();
     let (q, k, v) = (elements(b * h * t * d, 3.0), elements(rows * d, 1.0), elements(rows * d, 1.0));
     let (codes, scales): (Vec<_>, Vec<_>) = [&k, &v].map(|x| quantized(x, d)).into_iter().unzip();
     let decoded: Vec<Vec<f32>> = codes

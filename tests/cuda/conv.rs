@@ -25,13 +25,7 @@ where
     let to = cuda.upload(&vec![T::from_f64(f64::NAN); output]).unwrap();
     let stream = cuda.stream().unwrap();
     if biased {
-        op.clone()
-            .with_bias()
-            .plan::<T>(cuda)
-            .unwrap()
-            .with_bias(&to_bias)
-            .run(&stream, &to_x, &to_w, &to)
-            .unwrap();
+        op.clone().with_bias().plan::<T>(cuda).unwrap().with_bias(&to_bias).run(&stream, &to_x, &to_w, &to).unwrap();
     } else {
         op.plan::<T>(cuda).unwrap().run(&stream, &to_x, &to_w, &to).unwrap();
     }

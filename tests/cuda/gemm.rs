@@ -77,8 +77,7 @@ fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     let Some(cuda) = cuda() else { return };
     let Shape { extents: [m, n, k], trans: [trans_a, trans_b], gap } = shape;
     let mut random = Random::new((m * 31 + n * 7 + k) as u64);
-    let stored =
-        |rows: usize, cols: usize| if rows * cols == 0 { 0 } else { (rows - 1) * (cols + gap) + cols };
+    let stored = |rows: usize, cols: usize| if rows * cols == 0 { 0 } else { (rows - 1) * (cols + gap) + cols };
     let ([rows_a, cols_a], [rows_b, cols_b]) =
         (if trans_a { [k, m] } else { [m, k] }, if trans_b { [n, k] } else { [k, n] });
     let a: Vec<T> = elements(&mut random, stored(rows_a, cols_a));
@@ -131,8 +130,7 @@ fn variants() -> impl Iterator<Item = &'static str> {
 }
 
 /// Around the sizes of blocks and tiles, and steps of k.
-const EXTENTS: [[usize; 3]; 6] =
-    [[1, 1, 1], [16, 24, 64], [33, 40, 49], [129, 127, 96], [257, 130, 1000], [5, 300, 0]];
+const EXTENTS: [[usize; 3]; 6] = [[1, 1, 1], [16, 24, 64], [33, 40, 49], [129, 127, 96], [257, 130, 1000], [5, 300, 0]];
 
 #[test]
 fn every_layout_and_type_matches_reference() {
@@ -162,13 +160,10 @@ fn bias_activation_and_factors_match_reference() {
 #[test]
 fn slices_of_k_match_reference() {
     for (v, variant) in variants().enumerate() {
-        for (i, extents) in
-            [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate()
-        {
+        for (i, extents) in [[64, 64, 5000], [16, 300, 700], [129, 17, 1030], [1, 130, 4099]].into_iter().enumerate() {
             for slices in [2, 7, 40] {
                 let kind = [Bias::None, Bias::Rows, Bias::Columns][(i + v) % 3];
-                let shape =
-                    Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
+                let shape = Shape { extents, trans: [i % 2 == 1, (i + v) % 4 > 1], gap: [0, 3, 8][(i + v) % 3] };
                 let with = |op: Gemm| {
                     let op = op.alpha(0.5).beta(2.0).activation(Activation::Relu).variant(variant);
                     op.slices(slices)
@@ -204,26 +199,14 @@ fn narrow_and_unaligned_products_match_reference() {
 /// Few rows or columns by fused multiply-adds, with and without slices of k.
 #[test]
 fn few_rows_and_columns_match_reference() {
-    let extents = [
-        [1, 1, 1],
-        [1, 33, 257],
-        [3, 40, 1000],
-        [8, 129, 31],
-        [70, 1, 513],
-        [35, 6, 2000],
-        [2, 2, 0],
-        [5, 300, 9001],
-    ];
+    let extents =
+        [[1, 1, 1], [1, 33, 257], [3, 40, 1000], [8, 129, 31], [70, 1, 513], [35, 6, 2000], [2, 2, 0], [5, 300, 9001]];
     for (i, extents) in extents.into_iter().enumerate() {
         for (j, slices) in [1, 3, 9].into_iter().enumerate() {
             let shape = Shape { extents, trans: [(i + j) % 2 == 1, (i + j) % 4 > 1], gap: [0, 3][i % 2] };
             let kind = [Bias::None, Bias::Rows, Bias::Columns][j];
             let with = |op: Gemm| {
-                op.alpha(-0.5)
-                    .beta([0.0, 1.0][i % 2])
-                    .activation(Activation::Tanh)
-                    .variant("narrow")
-                    .slices(slices)
+                op.alpha(-0.5).beta([0.0, 1.0][i % 2]).activation(Activation::Tanh).variant("narrow").slices(slices)
             };
             check_type((i + j) % 4, shape, kind, with);
         }
@@ -246,10 +229,7 @@ fn nan_stays_in_its_row_and_padding_is_not_read() {
         let (a, b) = (cuda.upload(&a).unwrap(), cuda.upload(&b).unwrap());
         plan.run(&cuda.stream().unwrap(), &a, &b, &c).unwrap();
         for (i, row) in c.read().unwrap().chunks(n).enumerate() {
-            assert!(
-                row.iter().all(|x| if i == 3 { x.is_nan() } else { *x == k as f32 }),
-                "{variant}: row {i}"
-            );
+            assert!(row.iter().all(|x| if i == 3 { x.is_nan() } else { *x == k as f32 }), "{variant}: row {i}");
         }
     }
 }
@@ -266,9 +246,8 @@ fn batches_match_reference() {
         (9000, [0, 9000 * 48, 1920], false),
     ];
     for (k, strides, trans_b) in cases {
-        let op = GemmBatched::new(5, 40, 48, k)
-            .strides(strides[0], strides[1], strides[2])
-            .when(trans_b, |op| op.trans_b());
+        let op =
+            GemmBatched::new(5, 40, 48, k).strides(strides[0], strides[1], strides[2]).when(trans_b, |op| op.trans_b());
         let op: GemmBatched = op.alpha(0.5).beta(1.0);
         let len = |i: usize, one: usize| 4 * strides[i] + one;
         let a: Vec<bf16> = elements(&mut random, len(0, 40 * k));

@@ -18,8 +18,7 @@ fn kernels() -> Vec<Compiled> {
             program.check(&profile).unwrap();
             for kernel in program.kernels {
                 let text = (kernel.source, kernel.defines.clone(), profile.target());
-                let (_, _, entries) =
-                    all.entry(text).or_insert((kernel.clone(), profile.target(), Vec::new()));
+                let (_, _, entries) = all.entry(text).or_insert((kernel.clone(), profile.target(), Vec::new()));
                 entries.push(kernel.entry);
             }
         }
@@ -82,8 +81,7 @@ fn compile_errors_name_file_and_line() {
         let e = Nvrtc::compile(nvrtc, kernel, target).unwrap_err();
         (e.kind(), e.to_string())
     };
-    let kernel =
-        CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75).define("ELEMENT", "nonsense");
+    let kernel = CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75).define("ELEMENT", "nonsense");
     let (kind, text) = refused(&kernel, "sm_80");
     assert_eq!(kind, ErrorKind::Shader);
     assert!(text.contains("shaders/primitives/scan_grid.cu(") && text.contains("nonsense"), "{text}");

@@ -2,9 +2,7 @@
 
 use crate::support::Random;
 use crate::support::cuda::cuda;
-use tilework::cuda::{
-    Arg, CacheDir, CudaBuffer, CudaFilter, CudaGpu, CudaOp, CudaOptions, CudaSlice, Launch, Nvrtc,
-};
+use tilework::cuda::{Arg, CacheDir, CudaBuffer, CudaFilter, CudaGpu, CudaOp, CudaOptions, CudaSlice, Launch, Nvrtc};
 use tilework::prelude::*;
 use tilework::{ErrorKind, Result};
 
@@ -103,11 +101,7 @@ fn operands_are_checked_before_anything_runs() {
     refused(stream.copy(&far, &y), ErrorKind::Buffer, "copy through the host");
     refused(stream.copy(part(0), part(4)), ErrorKind::Aliasing, "overlap");
     let untyped = [CudaSlice::from(&y).untyped()];
-    refused(
-        plan.into_executable().run(&stream, &untyped),
-        ErrorKind::Shape,
-        "1 operands given; the plan wants 2",
-    );
+    refused(plan.into_executable().run(&stream, &untyped), ErrorKind::Shape, "1 operands given; the plan wants 2");
 }
 
 #[test]
@@ -120,11 +114,7 @@ fn rejects_launches_that_do_not_fit() {
         // SAFETY: refused, so nothing runs.
         unsafe { cuda.prepare(program) }
     };
-    refused(
-        with(&|l| l.grid = [100_000, 1, 1]),
-        ErrorKind::TooLarge,
-        "100000 blocks that wait for each other",
-    );
+    refused(with(&|l| l.grid = [100_000, 1, 1]), ErrorKind::TooLarge, "100000 blocks that wait for each other");
     refused(with(&|l| l.block = 1024), ErrorKind::TooLarge, "registers allow");
     refused(with(&|l| l.shared = 1 << 20), ErrorKind::TooLarge, "bytes of shared memory");
     refused(with(&|l| l.args[0] = Arg::Operand(7)), ErrorKind::InvalidArgument, "Operand(7)");
@@ -240,17 +230,12 @@ fn modules_that_no_plan_has_are_unloaded() {
     let Some(_) = cuda() else { return };
     let options = CudaOptions { cache: CacheDir::Off, kept_modules: 2, ..Default::default() };
     let cuda = CudaGpu::open(options).unwrap();
-    let (x, y, z) =
-        (cuda.upload(&[3.0f32, 4.0]).unwrap(), cuda.upload(&[5.0f32, 2.0]).unwrap(), cuda.alloc(2));
+    let (x, y, z) = (cuda.upload(&[3.0f32, 4.0]).unwrap(), cuda.upload(&[5.0f32, 2.0]).unwrap(), cuda.alloc(2));
     let (stream, z) = (cuda.stream().unwrap(), z.unwrap());
     let plan = |function: ZipFn| Zip::new(function, 2).plan::<f32>(&cuda).unwrap();
     let living = plan(ZipFn::Add);
-    let cases = [
-        (ZipFn::Sub, [-2.0, 2.0]),
-        (ZipFn::Mul, [15.0, 8.0]),
-        (ZipFn::Min, [3.0, 2.0]),
-        (ZipFn::Max, [5.0, 4.0]),
-    ];
+    let cases =
+        [(ZipFn::Sub, [-2.0, 2.0]), (ZipFn::Mul, [15.0, 8.0]), (ZipFn::Min, [3.0, 2.0]), (ZipFn::Max, [5.0, 4.0])];
     for (function, wanted) in cases.iter().chain(&cases) {
         plan(function.clone()).run(&stream, &x, &y, &z).unwrap();
         assert!(cuda.cache().in_memory <= 3);

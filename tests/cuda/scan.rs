@@ -30,10 +30,8 @@ fn check<T: Sample, O: Reducer<T, Output = T>>(
     let want = scan(&operator, rows, n, exclusive, reverse, input).unwrap();
     let bound = scan_bound(&operator, rows, n, exclusive, reverse, input);
     let (x, y) = (cuda.upload(input).unwrap(), cuda.alloc::<T>(input.len()).unwrap());
-    let desc = Scan::rows(op, rows, n)
-        .when(exclusive, |op| op.exclusive())
-        .when(reverse, |op| op.reverse())
-        .variant(variant);
+    let desc =
+        Scan::rows(op, rows, n).when(exclusive, |op| op.exclusive()).when(reverse, |op| op.reverse()).variant(variant);
     let plan = desc.plan::<T>(cuda).unwrap();
     let stream = cuda.stream().unwrap();
     let mut first = None;

@@ -25,8 +25,7 @@ fn products_match_the_reference_in_every_form() {
                 let mut random = Random::new((at * 16 + form) as u64);
                 let mut draw = |n: usize| random.elements::<f32>(2 * n);
                 let (a, b, c) = (draw(m * k), draw(k * n), draw(m * n + 1));
-                let (da, db, dc) =
-                    (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap(), gpu.upload(&c).unwrap());
+                let (da, db, dc) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap(), gpu.upload(&c).unwrap());
                 let mut rec = gpu.recorder();
                 let plan = op.plan::<f32>(gpu).unwrap();
                 plan.record(&mut rec, &da, &db, dc.slice(..2 * m * n).unwrap()).unwrap();

@@ -19,8 +19,7 @@ fn products_match_the_reference() {
                 let (a, x, y) = (draw(m * k), draw(terms), draw(outputs + 1));
                 let op = Cgemv::new(m, k).when(trans, Cgemv::trans).when(conjugated, Cgemv::conjugated);
                 let op = if form == 0 { op } else { op.alpha([0.5, -2.0]).beta([1.5, 0.25 * form as f32]) };
-                let (da, dx, dy) =
-                    (gpu.upload(&a).unwrap(), gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap());
+                let (da, dx, dy) = (gpu.upload(&a).unwrap(), gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap());
                 let mut rec = gpu.recorder();
                 let plan = op.plan::<f32>(gpu).unwrap();
                 plan.record(&mut rec, &da, &dx, dy.slice(..2 * outputs).unwrap()).unwrap();

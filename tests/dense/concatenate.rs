@@ -21,8 +21,7 @@ where
     ];
     for (shapes, axis) in all {
         let arrays = shapes.iter().enumerate();
-        let arrays: Vec<Vec<T>> =
-            arrays.map(|(k, shape)| Random::new(k as u64).any(shape.iter().product())).collect();
+        let arrays: Vec<Vec<T>> = arrays.map(|(k, shape)| Random::new(k as u64).any(shape.iter().product())).collect();
         let given: Vec<&[T]> = arrays.iter().map(|x| &x[..]).collect();
         let op = Concatenate::new(shapes, axis);
         check(device, &op, &given, &reference::concatenate(&op, &given), &format!("{op:?}"));

@@ -20,12 +20,7 @@ fn check(device: &Device, [m, n, kl, ku]: [usize; 4], trans: bool, more: usize, 
     rec.submit().unwrap();
     let what = format!("{}: {m} x {n}, {kl} and {ku}, {more} more, trans: {trans}", device.label);
     let (want, bound) = (gbmv(&op, &a, &x, &y).unwrap(), gbmv_bound(&op, &a, &x, &y).unwrap());
-    assert_close(
-        &what,
-        &numbers(&dy.read().unwrap()),
-        &want,
-        &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>(),
-    );
+    assert_close(&what, &numbers(&dy.read().unwrap()), &want, &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>());
 }
 
 #[test]

@@ -101,8 +101,7 @@ where
 }
 
 /// Variants with short kernels: they run the long lists.
-const SHORT: [&str; 7] =
-    ["auto", "naive", "tiled", "coarsened", "register-direct", "register-staged", "unstaged"];
+const SHORT: [&str; 7] = ["auto", "naive", "tiled", "coarsened", "register-direct", "register-staged", "unstaged"];
 /// Variants with unrolled inner loops, each form of which compiles slowly.
 const LONG: [&str; 4] = ["register", "double", "split-k", "split-k-atomic"];
 
@@ -218,17 +217,14 @@ fn register_tiles_of_any_size_match_reference() {
     for (i, &(tile, thread)) in sample(&tiles, 3).iter().enumerate() {
         let [m, n, k] = tile;
         let shape = Shape { m: 53, n: 60, k: 39 + i, trans_a: i % 2 == 1, trans_b: i / 2 == 1 };
-        let op = shape
-            .op(0)
-            .tile(ProductTile { m, n, k })
-            .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
+        let op =
+            shape.op(0).tile(ProductTile { m, n, k }).thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
         let op = op.when(i == 2, |op| op.rolled()).workgroup_vectors(i % 2 == 1);
         let variants = [LONG[i % 2], "unstaged"];
         check_in::<f32>(device, &variants, &op, &Data::random(i as u64, shape, 0, true));
     }
     let shape = Shape { m: 20, n: 30, k: 17, trans_a: false, trans_b: false };
-    let op =
-        shape.op(0).tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 });
+    let op = shape.op(0).tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 });
     check_in::<f32>(device, &["coarsened"], &op, &Data::random(9, shape, 0, true));
 }
 
@@ -264,10 +260,8 @@ fn factors_bias_and_activations_match_reference() {
     for device in devices() {
         let factors = [(1.0, 0.0), (-2.5, 1.0), (0.0, 0.5), (0.5, -1.0), (0.0, 0.0)];
         for (i, (alpha, beta)) in factors.into_iter().enumerate() {
-            for (j, activation) in Activation::ALL
-                .into_iter()
-                .enumerate()
-                .filter(|(j, _)| device.main && turn(i + j, 3) || *j == i)
+            for (j, activation) in
+                Activation::ALL.into_iter().enumerate().filter(|(j, _)| device.main && turn(i + j, 3) || *j == i)
             {
                 let op = shape.op(2).alpha(alpha).beta(beta).activation(activation);
                 let seed = (10 * i + j) as u64;
@@ -287,12 +281,7 @@ fn run_biased(gpu: &Gpu, op: Gemm, data: &Data<f32>, halves: Option<[&[f16]; 2]>
     match halves {
         Some(factors) => {
             let [a, b] = factors.map(|x| gpu.upload(x).unwrap());
-            op.mixed_precision()
-                .plan::<f16>(gpu)
-                .unwrap()
-                .with_bias(&bias)
-                .record(&mut rec, &a, &b, &c)
-                .unwrap();
+            op.mixed_precision().plan::<f16>(gpu).unwrap().with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
         }
         None => {
             let [a, b] = [&data.a, &data.b].map(|x| gpu.upload(x).unwrap());
@@ -326,8 +315,7 @@ fn alpha_and_beta_of_an_operand_match_reference_in_every_variant() {
                     let bias = Some(&data.bias[..]);
                     let want = gemm(&op, &data.a, &data.b, bias, &data.c).unwrap();
                     let bound = gemm_bound(&op, &data.a, &data.b, bias, &data.c).unwrap();
-                    let [a, b, c, bias] =
-                        [&data.a, &data.b, &data.c, &data.bias].map(|x| gpu.upload(x).unwrap());
+                    let [a, b, c, bias] = [&data.a, &data.b, &data.c, &data.bias].map(|x| gpu.upload(x).unwrap());
                     let scalars = gpu.upload(&[alpha, beta]).unwrap();
                     let mut rec = gpu.recorder();
                     plan.with_scalars(&scalars).with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
@@ -423,12 +411,7 @@ fn tiles_of_any_size_match_reference() {
     {
         for (_, shape) in Shape::all(37, 29, 43).enumerate().filter(|(way, _)| turn(way + i, 4)) {
             let data = Data::random(i as u64, shape, 0, true);
-            check_in::<f32>(
-                device,
-                &["auto", "naive", "tiled"],
-                &shape.op(0).tile(ProductTile { m, n, k }),
-                &data,
-            );
+            check_in::<f32>(device, &["auto", "naive", "tiled"], &shape.op(0).tile(ProductTile { m, n, k }), &data);
         }
     }
 }
@@ -455,14 +438,8 @@ fn beta_zero_never_reads_c_and_alpha_zero_never_reads_a_and_b() {
     let names = || names().enumerate().filter(|(v, _)| turn(*v, 2)).map(|(_, name)| name);
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let op = Gemm::new(2, 2, 2).variant(variant);
-        let data =
-            Data { a: vec![1.0, 2.0, 3.0, 4.0], b: vec![1.0, 0.0, 0.0, 1.0], bias: vec![], c: vec![nan; 4] };
-        assert_eq!(
-            run(&device.gpu, &op, &data).unwrap(),
-            [1.0, 2.0, 3.0, 4.0],
-            "{}: {variant}",
-            device.label
-        );
+        let data = Data { a: vec![1.0, 2.0, 3.0, 4.0], b: vec![1.0, 0.0, 0.0, 1.0], bias: vec![], c: vec![nan; 4] };
+        assert_eq!(run(&device.gpu, &op, &data).unwrap(), [1.0, 2.0, 3.0, 4.0], "{}: {variant}", device.label);
         let data = Data { a: vec![nan; 4], b: vec![f32::INFINITY; 4], bias: vec![], c: vec![5.0; 4] };
         let got = run(&device.gpu, &op.clone().alpha(0.0).beta(2.0), &data).unwrap();
         assert_eq!(got, [10.0; 4], "{}: {variant}", device.label);
@@ -475,8 +452,7 @@ fn nan_and_infinities_propagate() {
     // Variants take turns with the last test.
     let names = || names().enumerate().filter(|(v, _)| turn(v + 1, 2)).map(|(_, name)| name);
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
-        let mut data =
-            Data::<f32>::random(3, Shape { m: 20, n: 20, k: 20, trans_a: false, trans_b: false }, 0, false);
+        let mut data = Data::<f32>::random(3, Shape { m: 20, n: 20, k: 20, trans_a: false, trans_b: false }, 0, false);
         data.a[2 * 20 + 7] = nan;
         data.a[3 * 20 + 1] = inf;
         let got = run(&device.gpu, &Gemm::new(20, 20, 20).variant(variant), &data).unwrap();
@@ -522,10 +498,7 @@ fn rejects_invalid_arguments() {
     assert_eq!(kind(Gemm::new(4, 4, 4).tile(ProductTile { m: 1 << 20, n: 4, k: 4 })), ErrorKind::TooLarge);
     let tiled = |variant, [m, n, k]: [u32; 3], [rows, columns]: [u32; 2]| {
         kind(
-            Gemm::new(4, 4, 4)
-                .variant(variant)
-                .tile(ProductTile { m, n, k })
-                .thread_tile(ThreadTile { rows, columns }),
+            Gemm::new(4, 4, 4).variant(variant).tile(ProductTile { m, n, k }).thread_tile(ThreadTile { rows, columns }),
         )
     };
     assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);

@@ -38,9 +38,7 @@ struct Shape {
 impl Shape {
     fn op(self) -> GemmBatched {
         let Self { batch, m, n, k, trans: [trans_a, trans_b], gap } = self;
-        let op = GemmBatched::new(batch, m, n, k)
-            .when(trans_a, |op| op.trans_a())
-            .when(trans_b, |op| op.trans_b());
+        let op = GemmBatched::new(batch, m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b());
         match gap {
             Some(0) => op,
             Some(gap) => op.strides(m * k + gap, k * n + gap, m * n + gap),
@@ -124,8 +122,7 @@ const LARGE: [[usize; 4]; 4] = [[2, 65, 67, 33], [3, 64, 128, 16], [2, 130, 36, 
 #[test]
 fn every_variant_matches_reference_in_every_shape_and_transpose() {
     for device in devices() {
-        let (small, large) =
-            if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
+        let (small, large) = if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
         for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate().filter(|(i, _)| turn(*i, 5)) {
             // Two of the ways for each shape, in the short run one of them; the other two for the shape after next.
             let ways = WAYS.into_iter().enumerate().filter(|(j, _)| (i / 2 + j) % 2 == 0);
@@ -265,10 +262,7 @@ fn f16_operands_with_f32_results_match_reference_in_every_variant() {
         for (i, [batch, m, n, k]) in [[3, 36, 24, 8], [2, 21, 33, 13]].into_iter().enumerate() {
             let names = names(m, n).enumerate().filter(|(v, _)| turn(v + i, 2));
             for variant in names.map(|(_, name)| name).filter(|v| device.main || *v == "auto") {
-                let op = GemmBatched::new(batch, m, n, k)
-                    .beta(1.0)
-                    .when(i == 1, |op| op.trans_b())
-                    .variant(variant);
+                let op = GemmBatched::new(batch, m, n, k).beta(1.0).when(i == 1, |op| op.trans_b()).variant(variant);
                 let shape = Shape { batch, m, n, k, trans: [false, i == 1], gap: Some(0) };
                 let Data { a, b, .. } = shape.random::<f16>(1);
                 // More than f16 holds.

@@ -66,16 +66,10 @@ macro_rules! pair {
                 match case.kind {
                     Bias::None => $with(op).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &c)?,
                     Bias::Columns => {
-                        $with(op.with_bias())
-                            .plan::<$t>(gpu)?
-                            .with_bias(&bias)
-                            .record(&mut rec, &a, &b, &c)?;
+                        $with(op.with_bias()).plan::<$t>(gpu)?.with_bias(&bias).record(&mut rec, &a, &b, &c)?;
                     }
                     Bias::Rows => {
-                        $with(op.with_row_bias())
-                            .plan::<$t>(gpu)?
-                            .with_bias(&bias)
-                            .record(&mut rec, &a, &b, &c)?;
+                        $with(op.with_row_bias()).plan::<$t>(gpu)?.with_bias(&bias).record(&mut rec, &a, &b, &c)?;
                     }
                 }
                 rec.submit()?;
@@ -176,11 +170,7 @@ fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) 
 
 /// Compares C with the reference within 4 times `gemm_bound`, since the hardware truncates sums, plus `more` times the
 /// sum of the absolute terms.
-fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
-    case: &Case<T, R>,
-    sides: &[u32],
-    more: f64,
-) {
+fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(case: &Case<T, R>, sides: &[u32], more: f64) {
     let Case { op, a, b, bias, c, .. } = case;
     // Alternating steps, and short ones for split operands, which triple the text.
     let step = if more == SPLIT { 16 } else { [16, 48, 16][a.len() % 3] };
@@ -259,9 +249,7 @@ fn batches_match_reference() {
     let row = Some("32x32x32 by 16x32".to_owned());
     small.choices.forced.insert("gemm-batched".into(), Choice { row, ..Choice::variant("coop", "short") });
     for (i, (extents, [stride_a, stride_b])) in
-        [([33, 20, 40], [1320, 800]), ([17, 47, 51], [0, 2397]), ([32, 48, 64], [2048, 3074])]
-            .into_iter()
-            .enumerate()
+        [([33, 20, 40], [1320, 800]), ([17, 47, 51], [0, 2397]), ([32, 48, 64], [2048, 3074])].into_iter().enumerate()
     {
         let ([m, n, k], batch, mut random) = (extents, 3, Random::new(i as u64));
         let op = GemmBatched::new(batch, m, n, k).strides(stride_a, stride_b, m * n).variant("coop");
@@ -275,16 +263,10 @@ fn batches_match_reference() {
         let op = op.mixed_precision();
         let program = Op::<f16>::lower(&op, &small).unwrap();
         let case = Case { op: Gemm::new(m, n, k), kind: Bias::None, a, b, bias: Vec::new(), c };
-        assert_close(
-            &format!("emulated: {op:?}"),
-            &numbers(&emulate(gpu, 16, &program, &case)),
-            &want,
-            &bound,
-        );
+        assert_close(&format!("emulated: {op:?}"), &numbers(&emulate(gpu, 16, &program, &case)), &want, &bound);
         for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
             let gpu = &device.gpu;
-            let (a, b, c) =
-                (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap(), gpu.upload(&case.c).unwrap());
+            let (a, b, c) = (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap(), gpu.upload(&case.c).unwrap());
             let mut rec = gpu.recorder();
             op.plan::<f16>(gpu).unwrap().record(&mut rec, &a, &b, &c).unwrap();
             rec.submit().unwrap();
@@ -404,9 +386,7 @@ fn nan_and_infinities_stay_in_their_rows_and_columns() {
                 let fits = match (i / n, i % n) {
                     (row, _) if row == m - 1 => x.is_nan(),
                     (row, 0) => *x == f32::INFINITY * -case.a[at_a(row, 0)].to_f32().signum(),
-                    (row, col) if col == n - 1 => {
-                        *x == f32::INFINITY * case.a[at_a(row, k - 1)].to_f32().signum()
-                    }
+                    (row, col) if col == n - 1 => *x == f32::INFINITY * case.a[at_a(row, k - 1)].to_f32().signum(),
                     _ => x.is_finite(),
                 };
                 assert!(fits, "{what}: element {i} is {x}");
@@ -504,8 +484,7 @@ fn kernels_translate_with_runtime_checks() {
     let info = tilework::operations().find(|op| op.name == "gemm").unwrap();
     let h100 = DeviceProfile::h100();
     let (m, n, k, factors, result) = (8, 8, 8, "f16".into(), "f32".into());
-    let eights =
-        DeviceProfile { cooperative: vec![CooperativeShape { m, n, k, factors, result }], ..h100.clone() };
+    let eights = DeviceProfile { cooperative: vec![CooperativeShape { m, n, k, factors, result }], ..h100.clone() };
     for profile in [h100, eights] {
         let programs = (info.samples)(&profile, "coop").unwrap();
         for kernel in programs.iter().flat_map(|program| &program.kernels) {

@@ -158,8 +158,7 @@ fn nan_and_infinities_affect_only_their_sums() {
             data.a[at(2, 7)] = nan;
             data.a[at(3, n - 1)] = inf;
             data.a[at(n - 1, 1)] = -inf;
-            let got = run(&device.gpu, &Gemv::new(n, n).when(trans, |op| op.trans()).variant(variant), &data)
-                .unwrap();
+            let got = run(&device.gpu, &Gemv::new(n, n).when(trans, |op| op.trans()).variant(variant), &data).unwrap();
             for (i, y) in got.iter().enumerate() {
                 let fits = match i {
                     2 => y.is_nan(),
@@ -200,8 +199,7 @@ fn a_matrix_larger_than_one_binding_matches_reference() {
                 }
             }
             for variant in names() {
-                let plan =
-                    Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant).plan::<f32>(gpu).unwrap();
+                let plan = Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant).plan::<f32>(gpu).unwrap();
                 assert!(plan.program().dispatches.len() > 1);
                 let mut rec = gpu.recorder();
                 plan.record(&mut rec, &on_a, &on_x, &y).unwrap();

@@ -13,8 +13,7 @@ where
     Ger: Op<T>,
 {
     let (gpu, mut random) = (&device.gpu, Random::new((m * n) as u64));
-    let (x, y, a): (Vec<T>, Vec<T>, Vec<T>) =
-        (random.elements(m), random.elements(n), random.elements(m * n + 3));
+    let (x, y, a): (Vec<T>, Vec<T>, Vec<T>) = (random.elements(m), random.elements(n), random.elements(m * n + 3));
     for outer in [false, true] {
         let op = Ger::new(m, n).alpha(alpha).when(outer, Ger::outer);
         let plan = op.plan::<T>(gpu).unwrap();

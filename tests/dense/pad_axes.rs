@@ -42,8 +42,7 @@ fn padded_arrays_match_the_reference() {
 #[test]
 fn pad_axes_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    let pad =
-        |shape: &[usize], added: &[[usize; 2]], mode| refusal::<f32>(gpu, &PadAxes::new(shape, added, mode));
+    let pad = |shape: &[usize], added: &[[usize; 2]], mode| refusal::<f32>(gpu, &PadAxes::new(shape, added, mode));
     assert_eq!(pad(&[2, 2], &[[1, 1]], PadMode::Edge), ErrorKind::InvalidArgument);
     assert_eq!(pad(&[2, 0], &[[1, 1]; 2], PadMode::Edge), ErrorKind::InvalidArgument);
     assert_eq!(pad(&[1; 7], &[[0, 0]; 7], PadMode::Edge), ErrorKind::InvalidArgument);

@@ -74,9 +74,7 @@ fn numbers_that_are_none_end() {
 fn rot_takes_the_modified_rotation_from_the_device() {
     for device in devices() {
         let gpu = &device.gpu;
-        for given in
-            [[1.0f32, 1.0, 1.0, 2.0], [1.0, 1.0, 2.0, 1.0], [6e-10, 2e-2, 1e5, 10.0], [1.0, 0.0, 3.0, 2.0]]
-        {
+        for given in [[1.0f32, 1.0, 1.0, 2.0], [1.0, 1.0, 2.0, 1.0], [6e-10, 2e-2, 1e5, 10.0], [1.0, 0.0, 3.0, 2.0]] {
             let [d1, d2, x1, y1] = given.map(|x| gpu.upload(&[x]).unwrap());
             let (x, y) = (gpu.upload(&[given[2], 3.0]).unwrap(), gpu.upload(&[given[3], -5.0]).unwrap());
             let param = gpu.alloc::<f32>(5).unwrap();

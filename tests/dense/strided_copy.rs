@@ -89,8 +89,7 @@ fn copies_into_gaps_leave_the_rest() {
 #[test]
 fn strided_copy_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    let copy =
-        |n, shape: &[usize], strides: &[isize]| refusal::<f32>(gpu, &StridedCopy::new(n, shape, strides));
+    let copy = |n, shape: &[usize], strides: &[isize]| refusal::<f32>(gpu, &StridedCopy::new(n, shape, strides));
     assert_eq!(copy(9, &[3, 3], &[3, 2]), ErrorKind::InvalidArgument);
     assert_eq!(copy(9, &[3], &[-1]), ErrorKind::InvalidArgument);
     assert_eq!(copy(9, &[3], &[1, 1]), ErrorKind::InvalidArgument);

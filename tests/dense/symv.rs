@@ -70,12 +70,7 @@ fn check(device: &Device, n: usize, way: Way, upper: bool, [alpha, beta]: [f32; 
     rec.submit().unwrap();
     let what = format!("{}: {n} {way:?} upper: {upper} by {alpha}, {beta}", device.label);
     let (want, bound) = (symv(&op, &a, &x, &y).unwrap(), symv_bound(&op, &a, &x, &y).unwrap());
-    assert_close(
-        &what,
-        &numbers(&dy.read().unwrap()),
-        &want,
-        &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>(),
-    );
+    assert_close(&what, &numbers(&dy.read().unwrap()), &want, &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>());
 }
 
 #[test]

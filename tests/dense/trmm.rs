@@ -21,8 +21,7 @@ fn check(device: &Device, [m, n]: [usize; 2], way: [bool; 4], alpha: f32) {
     let op = op.when(right, Trmm::right).when(upper, Trmm::upper).when(trans, Trmm::trans);
     let op = op.when(unit, Trmm::unit);
     let len = if m * n == 0 { 0 } else { m * (n + 2 * gap) - 2 * gap };
-    let (da, db, dc) =
-        (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap(), gpu.upload(&vec![7.0; len + 3]).unwrap());
+    let (da, db, dc) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap(), gpu.upload(&vec![7.0; len + 3]).unwrap());
     let plan = op.plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     plan.record(&mut rec, &da, &db, dc.slice(..len).unwrap()).unwrap();

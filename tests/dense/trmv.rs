@@ -22,12 +22,7 @@ fn check(device: &Device, n: usize, way: Way, [upper, trans, unit]: [bool; 3]) {
     rec.submit().unwrap();
     let what = format!("{}: {n} {way:?} upper: {upper} trans: {trans} unit: {unit}", device.label);
     let (want, bound) = (trmv(&op, &a, &x).unwrap(), trmv_bound(&op, &a, &x).unwrap());
-    assert_close(
-        &what,
-        &numbers(&dy.read().unwrap()),
-        &want,
-        &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>(),
-    );
+    assert_close(&what, &numbers(&dy.read().unwrap()), &want, &bound.iter().map(|b| 2.0 * b).collect::<Vec<_>>());
 }
 
 #[test]

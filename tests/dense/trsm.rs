@@ -16,8 +16,7 @@ struct System {
 }
 
 /// Extents of B; the first ones have several blocks and a part of one.
-pub(super) const SHAPES: [[usize; 2]; 8] =
-    [[70, 67], [5, 3], [1, 1], [64, 33], [65, 1], [130, 3], [2, 200], [31, 64]];
+pub(super) const SHAPES: [[usize; 2]; 8] = [[70, 67], [5, 3], [1, 1], [64, 33], [65, 1], [130, 3], [2, 200], [31, 64]];
 
 /// Every way to read A: right, upper, trans, unit.
 pub(super) fn ways() -> impl Iterator<Item = [bool; 4]> {
@@ -99,12 +98,7 @@ fn trsm_of_singular_matrix_gives_infinities() {
         let got = solve(device, &op, &a, &b, [n * n, 2 * n]);
         let until = 2 * zero;
         let bound = trsm_bound(&op, &sound, &b);
-        assert_close(
-            &device.label,
-            &numbers(&got[..until]),
-            &trsm(&op, &sound, &b)[..until],
-            &bound[..until],
-        );
+        assert_close(&device.label, &numbers(&got[..until]), &trsm(&op, &sound, &b)[..until], &bound[..until]);
         assert!(got[until..until + 2].iter().all(|x| x.is_infinite()), "{:?}", &got[until..until + 2]);
         assert!(got[until + 2..].iter().all(|x| !x.is_finite()), "{}", device.label);
     }

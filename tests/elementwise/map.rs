@@ -68,12 +68,7 @@ fn signs_of_zero_follow_ieee() {
     for device in devices() {
         for (function, want) in [(MapFn::Neg, [1 << 31, 0]), (MapFn::Abs, [0, 0]), (MapFn::Relu, [0, 0])] {
             let got = run(&device.gpu, &Map::new(function.clone(), 2), &[0.0f32, -0.0]).unwrap();
-            assert_eq!(
-                got.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
-                want,
-                "{}: {function}",
-                device.label
-            );
+            assert_eq!(got.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want, "{}: {function}", device.label);
         }
     }
 }
@@ -176,8 +171,7 @@ fn errors_in_custom_functions_name_their_line() {
         assert!(e.contains(place), "{text}: {e}");
     }
     // Custom functions cannot bind buffers.
-    let text =
-        "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }";
+    let text = "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }";
     let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("table at 7"), "{e}");
 }

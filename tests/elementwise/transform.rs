@@ -118,9 +118,7 @@ fn functions_match_the_reference() {
                 b[7..][..special.len()].copy_from_slice(&special);
                 b[300] = a[300];
             } else if floats {
-                for (at, x) in
-                    [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1000.0].into_iter().enumerate()
-                {
+                for (at, x) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1000.0].into_iter().enumerate() {
                     a[at] = T::from_f64(x);
                 }
             }
@@ -140,8 +138,8 @@ fn functions_match_the_reference() {
 /// Operands of a function, by the number that plans accept.
 fn count(function: &TransformFn) -> usize {
     let fits = |count: &usize| {
-        let op = (0..*count)
-            .fold(Transform::new([1, 1], function.clone()), |op, _| op.input(DType::F32, Broadcast::Each));
+        let op =
+            (0..*count).fold(Transform::new([1, 1], function.clone()), |op, _| op.input(DType::F32, Broadcast::Each));
         Op::<f32>::lower(&op, &tilework::program::DeviceProfile::mesa()).is_ok()
     };
     (1..=3).find(fits).unwrap()
@@ -172,8 +170,7 @@ fn transform_takes_slices_and_empty_outputs() {
         let (a, b) = (bytes.slice(3..10).unwrap(), bytes.slice(21..28).unwrap());
         plan.with_a(a).with_b(b).record(&mut rec, output.slice(5..12).unwrap()).unwrap();
         rec.submit().unwrap();
-        let want: Vec<u8> =
-            (0..16).map(|i| if (5..12).contains(&i) { 2 * (i - 5) + 24 } else { 9 }).collect();
+        let want: Vec<u8> = (0..16).map(|i| if (5..12).contains(&i) { 2 * (i - 5) + 24 } else { 9 }).collect();
         assert_eq!(output.read().unwrap(), want, "{}", device.label);
         for shape in [[0, 5], [5, 0]] {
             let op = Transform::new(shape, TransformFn::Silu).input(DType::F32, Broadcast::Row);
@@ -191,8 +188,7 @@ fn one_line_calls_repeat_by_length() {
     for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&[1u8, 2, 3, 4, 5, 6]).unwrap();
-        let (row, column) =
-            (gpu.upload(&[10.0f32, 20.0, 30.0]).unwrap(), gpu.upload(&[1.0f32, -1.0]).unwrap());
+        let (row, column) = (gpu.upload(&[10.0f32, 20.0, 30.0]).unwrap(), gpu.upload(&[1.0f32, -1.0]).unwrap());
         let one = gpu.upload(&[0.5f32]).unwrap();
         let f = TransformFn::custom(
             "fn apply(i: u32, a: A, b: B, c: C, d: D) -> R { return f32(a) + b * c + d * param(0); }",
@@ -229,8 +225,7 @@ fn rows_columns_and_numbers_repeat() {
             let op = Transform::new([rows, columns], TransformFn::Where);
             let op = op.input(DType::U8, a).input(DType::F32, b).input(DType::F16, c);
             let output = gpu.alloc::<f32>(rows * columns).unwrap();
-            let (da, db, dc) =
-                (gpu.upload(&flags).unwrap(), gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap());
+            let (da, db, dc) = (gpu.upload(&flags).unwrap(), gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap());
             let mut rec = gpu.recorder();
             let plan = op.plan::<f32>(gpu).unwrap();
             plan.with_a(&da).with_b(&db).with_c(&dc).record(&mut rec, &output).unwrap();
@@ -269,8 +264,7 @@ fn comparisons_give_flags() {
 fn functions_of_the_caller_run() {
     for device in devices() {
         let gpu = &device.gpu;
-        let iota =
-            TransformFn::custom("fn apply(i: u32) -> R { return 10u * (i / columns()) + i % columns(); }");
+        let iota = TransformFn::custom("fn apply(i: u32) -> R { return 10u * (i / columns()) + i % columns(); }");
         let output = gpu.alloc::<u32>(6).unwrap();
         let mut rec = gpu.recorder();
         Transform::new([2, 3], iota).plan::<u32>(gpu).unwrap().record(&mut rec, &output).unwrap();

@@ -68,8 +68,7 @@ fn u32_matches_reference_wraps_and_divides_by_zero() {
 fn min_and_max_of_equal_zeros_take_the_first() {
     for device in devices() {
         for function in [ZipFn::Min, ZipFn::Max] {
-            let got =
-                run(&device.gpu, &Zip::new(function.clone(), 2), &[0.0f32, -0.0], &[-0.0, 0.0]).unwrap();
+            let got = run(&device.gpu, &Zip::new(function.clone(), 2), &[0.0f32, -0.0], &[-0.0, 0.0]).unwrap();
             assert_eq!([got[0].to_bits(), got[1].to_bits()], [0, 1 << 31], "{}: {function}", device.label);
         }
     }
@@ -116,10 +115,7 @@ fn errors_in_custom_functions_name_their_line() {
     let Some(gpu) = gpu() else { return };
     for (text, place) in [
         ("fn zip(x: T, y: T) -> T {\n    return x + ;\n}", "<user function>:2:"),
-        (
-            "fn zip(x: T, y: T) -> T {\n    let z = vec2(x, y);\n    return z * bool(x);\n}",
-            "<user function>:3:",
-        ),
+        ("fn zip(x: T, y: T) -> T {\n    let z = vec2(x, y);\n    return z * bool(x);\n}", "<user function>:3:"),
         ("fn map(x: T) -> T { return x; }", "zip"),
     ] {
         let e = Zip::new(ZipFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();

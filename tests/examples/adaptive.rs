@@ -49,10 +49,7 @@ fn adaptive_grids_match_the_reference() {
                 let area: f64 = grid.leaves().map(|cell| 0.25f64.powi(cell.level as i32)).sum();
                 assert_eq!(area, 1.0, "{name}, {rule:?}");
                 let levels = grid.levels(rule);
-                assert!(
-                    levels.iter().any(|s| s.split < s.wanted) == (grid.0.len() + 4 > rule.limit),
-                    "{name}"
-                );
+                assert!(levels.iter().any(|s| s.split < s.wanted) == (grid.0.len() + 4 > rule.limit), "{name}");
             }
         }
     }
@@ -104,8 +101,7 @@ fn adaptive_draws_fields_and_images() {
     let folder = Folder::new("adaptive");
     let png = folder.0.join("a.png");
     let name = png.to_str().unwrap();
-    let (code, out, err) =
-        PROGRAM.run(&["--field", "spots", "--deepest", "5", "--picture", name, "--size", "128"]);
+    let (code, out, err) = PROGRAM.run(&["--field", "spots", "--deepest", "5", "--picture", name, "--size", "128"]);
     assert!(code == 0 && out.starts_with("spots on") && out.contains("same cells and values"), "{out}{err}");
     assert!(out.contains("the even grid of level 5 has 1024 cells"), "{out}");
     let (width, height, different) = colours(&png);
@@ -117,8 +113,7 @@ fn adaptive_draws_fields_and_images() {
     let (rgb, file) = (pixels.collect::<Vec<u8>>(), image.to_str().unwrap());
     ::image::save_buffer(&image, &rgb, 60, 30, ::image::ColorType::Rgb8).unwrap();
     let more = ["--first", "1", "--deepest", "5", "--capacity", "64", "--threshold", "0.02"];
-    let (code, out, err) =
-        PROGRAM.run(&[&["--image", file, "--picture", name, "--size", "100"][..], &more].concat());
+    let (code, out, err) = PROGRAM.run(&[&["--image", file, "--picture", name, "--size", "100"][..], &more].concat());
     assert!(code == 0 && out.contains("same cells and values"), "{out}{err}");
     assert!(out.contains("want to split, and there is room for the children of"), "{out}");
     let (width, height, different) = colours(&png);

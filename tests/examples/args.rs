@@ -27,11 +27,8 @@ fn every_example_uses_the_parser_that_rejects_repeated_keys() {
         // An example of several files parses its command line in its own file.
         let cli = path.with_file_name("cli.rs");
         let reads = |text: &str| text.contains("Args::new(") && text.contains("Short('h')");
-        let cli = if path.ends_with("main.rs") && cli.exists() {
-            fs::read_to_string(cli).unwrap()
-        } else {
-            text.clone()
-        };
+        let cli =
+            if path.ends_with("main.rs") && cli.exists() { fs::read_to_string(cli).unwrap() } else { text.clone() };
         assert!(reads(&cli), "{name}: arguments are read in a way of its own, or --help is not answered");
         assert!(!text.contains("env::args"), "{name}: arguments are read in a way of its own");
     }

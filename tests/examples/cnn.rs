@@ -112,10 +112,7 @@ fn cnn_goes_on_from_a_checkpoint_and_draws_its_losses() {
         assert_eq!(PROGRAM.rejects(&[&base, more].concat(), text), "");
     };
     refused(&["--resume"], "--resume needs --checkpoint");
-    refused(
-        &["--checkpoint", path(&kept), "--resume", "--epochs", "3"],
-        "was written with --model mlp --epochs 2",
-    );
+    refused(&["--checkpoint", path(&kept), "--resume", "--epochs", "3"], "was written with --model mlp --epochs 2");
     refused(&["--checkpoint", path(&other), "--resume"], "o.safetensors");
     let net = Model::Mlp.network(8, 8);
     weights::save(&other, &net, &net.initial(1).unwrap()).unwrap();

@@ -79,10 +79,7 @@ fn compare_rejects_unknown_arguments() {
     line(&["--backends", "abacus"], "--backends abacus: there are ");
     line(&["--backends", "cpu,"], "--backends : there are ");
     if cfg!(not(feature = "cuda")) {
-        line(
-            &["--backends", "cuda"],
-            "--backends cuda: not here: this program was built without the feature",
-        );
+        line(&["--backends", "cuda"], "--backends cuda: not here: this program was built without the feature");
     }
     line(&["--ops", "map", "--ops", "map"], "--ops is given twice");
     line(&["--fast"], "invalid option '--fast'; see --help");

@@ -37,8 +37,7 @@ fn decoder() -> weights::Decoder {
 fn exact(decoder: &weights::Decoder, tokens: &[u8]) -> Vec<f64> {
     let shape = decoder.shape;
     let (width, size) = (shape.width, shape.size());
-    let of =
-        |token: &u8| decoder.embeddings[usize::from(*token) * width..][..width].iter().map(|x| f64::from(*x));
+    let of = |token: &u8| decoder.embeddings[usize::from(*token) * width..][..width].iter().map(|x| f64::from(*x));
     let mut x: Vec<f64> = tokens.iter().flat_map(of).collect();
     let by = |x: &[f64], layer: &Linear| linear(x, layer.inputs, &layer.weight, &layer.bias);
     let norm = |x: &[f64], gamma: &[f32]| -> Vec<f64> {
@@ -133,8 +132,7 @@ fn decode_reports_the_cost_of_quantisation() {
         return;
     }
     let folder = Folder::new("decode");
-    let file =
-        folder.file("a.txt", "the cat sat on the mat and the dog sat on the log. ".repeat(16).as_bytes());
+    let file = folder.file("a.txt", "the cat sat on the mat and the dog sat on the log. ".repeat(16).as_bytes());
     let (program, name) = (Example("decode", cli::run), path(&file));
     let small = ["--width", "32", "--heads", "4", "--context", "48", "--layers", "1", "--epochs", "60"];
     let out = program.succeeds(&[&[name], &small[..]].concat());

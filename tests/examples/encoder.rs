@@ -20,8 +20,7 @@ mod parts {
     mod weights;
 }
 
-const PIECES: &str =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncafe\nun\n##aff\n##able\n,\n!\n東\na\n##a\n\u{394}\n$\n";
+const PIECES: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncafe\nun\n##aff\n##able\n,\n!\n東\na\n##a\n\u{394}\n$\n";
 
 /// The tensors of an encoder of two layers, of vectors of 16 in two heads, for twelve places.
 fn tensors(pieces: usize) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
@@ -57,11 +56,11 @@ fn tensors(pieces: usize) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
 }
 
 fn save(path: &Path, tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) {
-    let bytes: Vec<Vec<u8>> =
-        tensors.values().map(|(_, values)| bytemuck::cast_slice(values).to_vec()).collect();
-    let views = tensors.iter().zip(&bytes).map(|((name, (shape, _)), bytes)| {
-        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
-    });
+    let bytes: Vec<Vec<u8>> = tensors.values().map(|(_, values)| bytemuck::cast_slice(values).to_vec()).collect();
+    let views = tensors
+        .iter()
+        .zip(&bytes)
+        .map(|((name, (shape, _)), bytes)| (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
     fs::write(path, serialize(views, None).unwrap()).unwrap();
 }
 
@@ -77,8 +76,7 @@ const PROGRAM: Example = Example("encoder", cli::run);
 
 /// Arguments with the files of a folder.
 fn with_files(folder: &Path, args: &[&str]) -> Vec<String> {
-    let [weights, vocabulary] =
-        ["model.safetensors", "vocab.txt"].map(|name| path(&folder.join(name)).to_owned());
+    let [weights, vocabulary] = ["model.safetensors", "vocab.txt"].map(|name| path(&folder.join(name)).to_owned());
     let files = ["--weights".to_owned(), weights, "--vocab".to_owned(), vocabulary];
     files.into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect()
 }
@@ -119,8 +117,7 @@ fn words_split_into_their_longest_pieces() {
 fn encoder_matches_f64_in_every_precision() {
     let Some(gpu) = gpu() else { return };
     let folder = folder("matches");
-    let sentences =
-        ["the cafe, unaffable!", "a aaa 東 $", "", "the the the the the the the the the the the the the"];
+    let sentences = ["the cafe, unaffable!", "a aaa 東 $", "", "the the the the the the the the the the the the the"];
     for precision in precisions(gpu) {
         for batch in ["3", "1"] {
             let options = ["--heads", "2", "--precision", precision, "--batch", batch, "--check"];
@@ -129,8 +126,7 @@ fn encoder_matches_f64_in_every_precision() {
         }
     }
     let out = succeeds(&folder.0, &["--heads", "2", "--batch", "2", "--bench", "the", "a,"]);
-    let rates: Vec<_> =
-        out.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let rates: Vec<_> = out.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert!(rates[0][..2] == ["2", "7"] && rates[1][..2] == ["1", "3"], "{out}");
 }
 
@@ -168,22 +164,14 @@ fn encoder_rejects_invalid_models() {
     changed("embeddings.word_embeddings.weight", None, "has no tensor `embeddings.word_embeddings.weight`");
     changed("embeddings.word_embeddings.weight", Some(&[256]), "must have two extents");
     changed("embeddings.word_embeddings.weight", Some(&[17, 16]), "has 16 pieces; the encoder");
-    changed(
-        "embeddings.position_embeddings.weight",
-        Some(&[12, 8]),
-        "[12, 8] of F32; the encoder needs [12, 16]",
-    );
+    changed("embeddings.position_embeddings.weight", Some(&[12, 8]), "[12, 8] of F32; the encoder needs [12, 16]");
     changed(
         "encoder.layer.1.output.dense.bias",
         None,
         "has no tensor `encoder.layer.1.output.dense.bias` of shape [16]",
     );
     changed("encoder.layer.1.intermediate.dense.weight", Some(&[16, 24]), "encoder.layer.1.intermediate");
-    changed(
-        "encoder.layer.0.attention.self.query.weight",
-        None,
-        "encoder.layer.0.attention.self.query.weight",
-    );
+    changed("encoder.layer.0.attention.self.query.weight", None, "encoder.layer.0.attention.self.query.weight");
     let mut tensors = all.clone();
     tensors.get_mut("embeddings.LayerNorm.bias").unwrap().1[3] = f32::NAN;
     save(&file, &tensors);
@@ -227,15 +215,12 @@ fn published_weights_reproduce_published_similarities() {
             "unaffable supercalifragilisticexpialidocious",
             vec![14477, 20961, 3468, 3565, 9289, 10128, 29181, 24411, 4588, 10288, 19312, 21273, 10085, 6313],
         ),
-        (
-            "tabs\tand\nnew\u{a0}lines\u{200b}, zero-width",
-            vec![21628, 2015, 1998, 2047, 3210, 1010, 5717, 1011, 9381],
-        ),
+        ("tabs\tand\nnew\u{a0}lines\u{200b}, zero-width", vec![21628, 2015, 1998, 2047, 3210, 1010, 5717, 1011, 9381]),
         (
             "3.14159 — “quotes” (e.g. U.S.A.) $5 + 5% = 10€",
             vec![
-                1017, 1012, 15471, 28154, 1517, 1523, 16614, 1524, 1006, 1041, 1012, 1043, 1012, 1057, 1012,
-                1055, 1012, 1037, 1012, 1007, 1002, 1019, 1009, 1019, 1003, 1027, 2184, 30102,
+                1017, 1012, 15471, 28154, 1517, 1523, 16614, 1524, 1006, 1041, 1012, 1043, 1012, 1057, 1012, 1055,
+                1012, 1037, 1012, 1007, 1002, 1019, 1009, 1019, 1003, 1027, 2184, 30102,
             ],
         ),
         ("İstanbul ΑΘΗΝΑ Straße ﬁne", vec![9960, 1155, 29725, 24824, 16177, 14608, 2358, 27807, 1984, 2638]),
@@ -250,9 +235,8 @@ fn published_weights_reproduce_published_similarities() {
         let options = ["--precision", precision, "--check"];
         let options = &options[..if i == 0 { 3 } else { 2 }];
         let out = succeeds(&folder, &[options, &sentences].concat());
-        let cosines: Vec<f64> = (out.lines().skip(1).take(2))
-            .map(|row| row.split_whitespace().nth(3).unwrap().parse().unwrap())
-            .collect();
+        let cosines: Vec<f64> =
+            (out.lines().skip(1).take(2)).map(|row| row.split_whitespace().nth(3).unwrap().parse().unwrap()).collect();
         let within = if precision == "int8" { 0.03 } else { 0.0007 };
         for (got, want) in cosines.iter().zip([0.003728, -0.013818]) {
             assert!((got - want).abs() < within, "{precision}: {out}");

@@ -24,16 +24,14 @@ const PROGRAM: Example = Example("explain", cli::run);
 
 /// The line of the first table that begins with this word, split into words.
 fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
-    let found =
-        out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
+    let found = out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
     found.unwrap_or_else(|| panic!("no line of {word}: {out}"))
 }
 
 #[test]
 fn occupancy_of_a_workgroup_is_calculated() {
-    let occupancy = |line: &str| {
-        PROGRAM.run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat())
-    };
+    let occupancy =
+        |line: &str| PROGRAM.run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat());
     let of = |line: &str| {
         let (code, out, err) = occupancy(line);
         assert_eq!((code, err.as_str()), (0, ""), "{line}");
@@ -46,10 +44,7 @@ fn occupancy_of_a_workgroup_is_calculated() {
     );
     assert_eq!(of(block), of(&format!("{block} --device H100")));
     let small = "--limits 1024,8,16K,16K";
-    assert_eq!(
-        of(&format!("{block} {small}")),
-        "1 at a time, 9 of 32 warps: occupancy 28.1 %, bound by shared memory"
-    );
+    assert_eq!(of(&format!("{block} {small}")), "1 at a time, 9 of 32 warps: occupancy 28.1 %, bound by shared memory");
     // The best of four blocks is 14 warps of 32.
     for (block, warps) in [
         ("--threads 160 --shared 7K --registers 1K", "10 of 32 warps: occupancy 31.2 %"),
@@ -95,8 +90,7 @@ fn occupancy_of_a_workgroup_is_calculated() {
 #[test]
 fn limits_are_taken_from_the_device() {
     let Some(_) = gpu().filter(|gpu| !gpu.profile().name.contains("H100")) else { return };
-    let many =
-        ["histogram", "--shape", "100:u32", "--bins", "9000", "--variant", "privatized", "--no-measure"];
+    let many = ["histogram", "--shape", "100:u32", "--bins", "9000", "--variant", "privatized", "--no-measure"];
     let (_, out, err) = PROGRAM.run(&many);
     assert!(!out.contains("H100") && !err.contains("H100"), "{out}{err}");
 }
@@ -125,9 +119,7 @@ fn explain_compares_variants_with_the_roofline() {
     let predicted = |variant| line(&out, variant).iter().rev().nth(3).unwrap().parse::<f64>().unwrap();
     assert!(predicted("naive") > predicted("tiled"), "{out}");
     let svg = fs::read_to_string(&path).unwrap();
-    for part in
-        ["<svg", "GFLOP/s", "operations per byte requested by workgroups", "GB/s", "naive (", "register ("]
-    {
+    for part in ["<svg", "GFLOP/s", "operations per byte requested by workgroups", "GB/s", "naive (", "register ("] {
         assert!(svg.contains(part), "{part}: {svg}");
     }
 }
@@ -271,10 +263,7 @@ fn explain_reports_errors_in_one_line() {
             &["reduce-by-key", "--shape", "9:u32", "--shape", "9:u8"],
             "reduce-by-key: the input is of u8; the op takes f32, i32",
         ),
-        (
-            &["histogram", "--shape", "9", "--lo", "0", "--hi", "1e-320"],
-            "the range 0.0 to 1e-320 is 0.0 to 0.0 in f32",
-        ),
+        (&["histogram", "--shape", "9", "--lo", "0", "--hi", "1e-320"], "the range 0.0 to 1e-320 is 0.0 to 0.0 in f32"),
         (&["spmv"], "give --matrix FILE.mtx"),
         (&["spmv", "--matrix", "/nowhere/a.mtx"], "/nowhere/a.mtx"),
         (&["spmv", "--shape", "5"], "ROWSxCOLS"),

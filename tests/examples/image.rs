@@ -44,11 +44,7 @@ fn image_filters_files_like_the_cpu() {
         let steps = "blur=2,equalize,gaussian=1.5,sobel,grey";
         let (code, out, err) = run(&input, &output, &["--ops", steps, "--check"]);
         assert!(code == 0 && !out.contains("DIFFERS") && err.is_empty(), "{image:?}: {out}{err}");
-        assert_eq!(
-            out.matches("largest difference").count(),
-            if image.channels < 3 { 4 } else { 5 },
-            "{out}"
-        );
+        assert_eq!(out.matches("largest difference").count(), if image.channels < 3 { 4 } else { 5 }, "{out}");
         let result = files::read(&output).unwrap();
         assert_eq!((result.image.h, result.image.w), (image.h, image.w));
         assert_eq!(result.image.channels, if image.channels == 2 { 2 } else { 1 });

@@ -95,10 +95,7 @@ fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_pipe() {
             let (reader, writer) = io::pipe().unwrap();
             drop(reader);
             let (code, err) = run(&path, args, writer);
-            assert!(
-                code == Some(0) && !err.contains(&format!("{name}: writing")),
-                "{name} {args:?}: {code:?}, {err}"
-            );
+            assert!(code == Some(0) && !err.contains(&format!("{name}: writing")), "{name} {args:?}: {code:?}, {err}");
         }
     }
 }
@@ -166,10 +163,7 @@ fn op_emits_programs() {
             (&["sort", keys, "--emit", keys], "keys.npy"),
         ] {
             let (code, err) = run(path, args, Stdio::null());
-            assert!(
-                code == Some(2) && err.lines().count() == 1 && err.contains(text),
-                "{args:?}: {code:?}, {err}"
-            );
+            assert!(code == Some(2) && err.lines().count() == 1 && err.contains(text), "{args:?}: {code:?}, {err}");
         }
     }
 }

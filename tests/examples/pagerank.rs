@@ -28,25 +28,19 @@ fn pagerank_lists_the_highest_ranks() {
     assert!(out.contains("three.mtx: 3 nodes, 3 links, 1 nodes without"), "{out}");
     // With c = (1 + x3 / ...) for each: x2 = c, x1 = 5/4 c, x3 = 15/8 c, by hand.
     let sum = 1.0 + 1.25 + 1.875;
-    let Matrix::Dense(column) = matrix_market::read_file(&ranks).unwrap() else {
-        panic!("a column is dense")
-    };
+    let Matrix::Dense(column) = matrix_market::read_file(&ranks).unwrap() else { panic!("a column is dense") };
     for (rank, part) in column.values.iter().zip([1.25, 1.0, 1.875]) {
         assert!((rank - part / sum).abs() < 1e-5, "{column:?}");
     }
     let lines: Vec<_> = out.lines().skip_while(|line| !line.contains("links out")).skip(1).take(3).collect();
-    assert!(
-        lines[0].split_whitespace().nth(1) == Some("3") && lines[1].split_whitespace().nth(1) == Some("1")
-    );
+    assert!(lines[0].split_whitespace().nth(1) == Some("3") && lines[1].split_whitespace().nth(1) == Some("1"));
     assert!(lines[2].ends_with("the residuals") && spy.exists() && plot.exists(), "{out}");
     // With weights, the first node gets three times the share of the third from the second.
     let (code, out, _) = PROGRAM.run(&[path(&graph), "--top", "1", "--format", "csr"]);
     assert!(code == 0 && out.contains("stored as csr (requested by name)"), "{out}");
     let start = folder.file("s.mtx", b"%%MatrixMarket matrix coordinate real general\n3 1 1\n1 1 5\n");
     let (code, _, _) = PROGRAM.run(&[path(&graph), "--start", path(&start), "-o", path(&ranks)]);
-    let Matrix::Dense(column) = matrix_market::read_file(&ranks).unwrap() else {
-        panic!("a column is dense")
-    };
+    let Matrix::Dense(column) = matrix_market::read_file(&ranks).unwrap() else { panic!("a column is dense") };
     assert!(code == 0 && column.values[1] == 0.0 && column.values[0] > column.values[2], "{column:?}");
     let (code, out, _) = PROGRAM.run(&[path(&graph), "--max-iter", "2"]);
     assert!(code == 1 && out.contains("the maximum number of iterations is reached"), "{out}");

@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// An example: its name and its `run`.
 #[derive(Clone, Copy)]
-pub(super) struct Example(
-    pub(super) &'static str,
-    pub(super) fn(lexopt::Parser, &mut dyn Write, &mut dyn Write) -> u8,
-);
+pub(super) struct Example(pub(super) &'static str, pub(super) fn(lexopt::Parser, &mut dyn Write, &mut dyn Write) -> u8);
 
 impl Example {
     /// Runs the example and returns exit code, output and errors. The adapter is that of TILEWORK_ADAPTER unless `args`
@@ -19,8 +16,7 @@ impl Example {
         let named = args.contains(&"--adapter") || ["compare", "sanitize"].contains(&self.0);
         let adapter = if named { vec![] } else { vec!["--adapter", &adapter] };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code =
-            self.1(lexopt::Parser::from_iter([&[self.0], &adapter[..], args].concat()), &mut out, &mut err);
+        let code = self.1(lexopt::Parser::from_iter([&[self.0], &adapter[..], args].concat()), &mut out, &mut err);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

@@ -34,11 +34,9 @@ fn build(gpu: &Gpu, points: &[Point], rule: Rule) -> (Tree, Result<(), String>) 
 #[test]
 fn quadtrees_of_generated_points_match_the_reference() {
     for device in devices() {
-        for (shape, leaf, deepest, limit) in [
-            (Shape::Uniform, 16, 5, usize::MAX),
-            (Shape::Clusters, 1, 16, usize::MAX),
-            (Shape::Spiral, 3, 9, 100),
-        ] {
+        for (shape, leaf, deepest, limit) in
+            [(Shape::Uniform, 16, 5, usize::MAX), (Shape::Clusters, 1, 16, usize::MAX), (Shape::Spiral, 3, 9, 100)]
+        {
             let points = points::generate(shape, 1000, 7).unwrap();
             let rule = Rule { leaf, deepest, limit };
             let (tree, checked) = build(&device.gpu, &points, rule);
@@ -102,10 +100,7 @@ fn quadtree_reads_points_and_writes_trees() {
         let rule = ["--leaf-capacity", "1", "--max-depth", "3"];
         let files = [&name(input), "-o", &name(output), "--picture", &name(&png), "--size", "200"];
         let (code, out, err) = PROGRAM.run(&[&files[..], &rule].concat());
-        assert!(
-            code == 0 && out.starts_with("4 points") && out.contains("same cells and points"),
-            "{out}{err}"
-        );
+        assert!(code == 0 && out.starts_with("4 points") && out.contains("same cells and points"), "{out}{err}");
         assert_eq!(out.contains("1 with infinite, huge or NaN coordinates"), input == &text, "{out}");
         let (width, height, different) = colours(&png);
         assert!((width, height) == (200, 200) && different > 20, "{different} colours");
@@ -150,8 +145,7 @@ fn quadtree_rejects_bad_input() {
     let deep: Vec<u8> = [b"\x93NUMPY\x01\0\x60\0{'descr': (1, ".as_slice(), &[b'{'; 82]].concat();
     let deep = file("deep.npy", &deep);
     let many = file("many.npy", &numpy("(4, 7766279631452241919)", &[0.0; 4]));
-    let wide: Vec<u8> =
-        numpy("(1, 2)", &[0.0; 4]).iter().map(|b| if *b == b'4' { b'8' } else { *b }).collect();
+    let wide: Vec<u8> = numpy("(1, 2)", &[0.0; 4]).iter().map(|b| if *b == b'4' { b'8' } else { *b }).collect();
     let wide = file("wide.npy", &wide);
     let cases: &[(&[&str], &str)] = &[
         (&["--points", "x"], "--points x: must be a whole number"),

@@ -36,10 +36,7 @@ fn sanitize_reports_a_kernels_errors_and_cost() {
     assert!(code == 0 && out.contains("nothing found") && out.contains("fn total("), "{out}");
     let (code, out, _) = run(&format!("{} --buffer zeros:256 --json", broken(&folder, "shift")));
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (code, &json["findings"][0]["kind"], &json["findings"][0]["line"]),
-        (1, &"shift".into(), &7.into())
-    );
+    assert_eq!((code, &json["findings"][0]["kind"], &json["findings"][0]["line"]), (1, &"shift".into(), &7.into()));
     assert_eq!(json["totals"]["written_bytes"], 256);
 }
 
@@ -54,16 +51,12 @@ var<immediate> offset: u32;
     if id.x < params.n { data[id.x + offset + u32(params.shift + 1)] *= params.factor; }
 }";
     let path = folder.file("scale.wgsl", text).display().to_string();
-    let given = |n: u32, factor: &str| {
-        format!("{path} --buffer words:{n},-1,{factor} --buffer zeros:64 --immediates words:6")
-    };
+    let given =
+        |n: u32, factor: &str| format!("{path} --buffer words:{n},-1,{factor} --buffer zeros:64 --immediates words:6");
     let (code, out, err) = run(&given(10, "0.5"));
     assert!(code == 0 && out.contains("40 bytes read, 40 written"), "{out}{err}");
     let (code, out, _) = run(&given(11, "0.5"));
-    assert!(
-        code == 1 && out.contains("scale.wgsl:6: out of bounds: a read of element 16 of `data` of 16"),
-        "{out}"
-    );
+    assert!(code == 1 && out.contains("scale.wgsl:6: out of bounds: a read of element 16 of `data` of 16"), "{out}");
     let (code, _, err) = run(&given(11, "x.5"));
     assert!(code == 2 && err.contains("x.5"), "{err}");
 }
@@ -77,8 +70,7 @@ fn sanitize_runs_ops_by_the_names_of_the_op_example() {
     file.extend(format!("{dict:<117}\n").bytes());
     file.extend([1f32; 1000].iter().flat_map(|x| x.to_le_bytes()));
     let path = folder.file("x.npy", &file);
-    for options in
-        ["", "--subgroup 4 --schedule random:7 --profile webgpu", "--variant interleaved --nan --untouched"]
+    for options in ["", "--subgroup 4 --schedule random:7 --profile webgpu", "--variant interleaved --nan --untouched"]
     {
         let (code, out, err) = run(&format!("reduce {} --op max {options}", path.display()));
         assert!(code == 0 && out.contains("nothing found"), "{options}: {out}{err}");

@@ -17,7 +17,8 @@ mod parts {
 const PROGRAM: Example = Example("shard", cli::run);
 
 /// A small matrix, symmetric and positive definite.
-const MATRIX: &str = "%%MatrixMarket matrix coordinate real symmetric\n4 4 7\n1 1 4\n2 1 1\n2 2 4\n3 2 1\n3 3 4\n4 3 1\n4 4 4\n";
+const MATRIX: &str =
+    "%%MatrixMarket matrix coordinate real symmetric\n4 4 7\n1 1 4\n2 1 1\n2 2 4\n3 2 1\n3 3 4\n4 3 1\n4 4 4\n";
 
 #[test]
 fn shard_runs_every_job_on_one_to_three_ranks() {
@@ -65,8 +66,7 @@ fn shard_draws_timelines_and_takes_partitions() {
     assert!(drawn.matches("<rect").count() > 8, "{drawn}");
     PROGRAM.rejects(&["solve", path(&matrix), "--partition", "no such file", "--ranks", "2"], "no such file");
     let short = folder.file("short", b"1\n0\n");
-    PROGRAM
-        .rejects(&["solve", path(&matrix), "--partition", path(&short), "--ranks", "2"], "one for each row");
+    PROGRAM.rejects(&["solve", path(&matrix), "--partition", path(&short), "--ranks", "2"], "one for each row");
 }
 
 #[test]

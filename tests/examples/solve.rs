@@ -67,10 +67,7 @@ fn solve_reports_unsolved_systems() {
     let folder = Folder::new("solve-not");
     let a = folder.file("a.mtx", springs(300).as_bytes());
     let (code, out, _) = PROGRAM.run(&[path(&a), "--max-iter", "3"]);
-    assert!(
-        code == 1 && out.contains("the maximum number of iterations is reached after 3 iterations"),
-        "{out}"
-    );
+    assert!(code == 1 && out.contains("the maximum number of iterations is reached after 3 iterations"), "{out}");
     let indefinite = folder.file("i.mtx", springs(30).replace("2.5", "-2.5").as_bytes());
     let (code, out, _) = PROGRAM.run(&[path(&indefinite), "--precond", "none"]);
     assert!(code == 1 && out.contains("not positive definite: p^T A p = -"), "{out}");

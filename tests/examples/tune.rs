@@ -19,14 +19,12 @@ fn tune_prints_a_line_for_each_shape() {
     if gpu().is_none() {
         return;
     }
-    let (code, out, err) =
-        PROGRAM.run(&["--ops", "zip,transpose", "--sizes", "small", "--budget", "0.2", "--verbose"]);
+    let (code, out, err) = PROGRAM.run(&["--ops", "zip,transpose", "--sizes", "small", "--budget", "0.2", "--verbose"]);
     assert!(code == 0 && err.is_empty(), "{out}{err}");
     for words in ["add 262144 f32", "512 x 512 f32", "default", "best: ", "Nothing is kept"] {
         assert!(out.contains(words), "`{words}` is not in: {out}");
     }
-    let lines: Vec<_> =
-        out.lines().filter(|l| l.starts_with("zip  ") || l.starts_with("transpose  ")).collect();
+    let lines: Vec<_> = out.lines().filter(|l| l.starts_with("zip  ") || l.starts_with("transpose  ")).collect();
     assert_eq!(lines.len(), 2, "{out}");
 }
 
@@ -35,8 +33,7 @@ fn tune_reports_that_nothing_was_saved() {
     if gpu().is_none() {
         return;
     }
-    let (code, out, err) =
-        PROGRAM.run(&["--ops", "transpose", "--sizes", "small", "--budget", "0", "--save"]);
+    let (code, out, err) = PROGRAM.run(&["--ops", "transpose", "--sizes", "small", "--budget", "0", "--save"]);
     assert!(code == 0 && err.is_empty(), "{out}{err}");
     // Unless the default is already as fast as the roofline, which is then saved.
     assert!(out.contains("Nothing to keep") || out.contains("  roofline\n"), "{out}");

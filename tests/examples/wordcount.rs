@@ -68,8 +68,7 @@ fn words_are_split_as_documented() {
 fn wordcount_matches_the_host_when_words_cross_chunks() {
     let mut random = Random::new(2);
     let alphabet = b"aAzZ09@[`{/: \n\x7f\x80\xbf\xc2\xe2\xe3\x80\x81\x80\xa0\xff";
-    let mut any =
-        |n| -> Vec<u8> { (0..n).map(|_| alphabet[random.next() as usize % alphabet.len()]).collect() };
+    let mut any = |n| -> Vec<u8> { (0..n).map(|_| alphabet[random.next() as usize % alphabet.len()]).collect() };
     let long = |n: usize| [&vec![b'a'; n][..], b" ", &vec![b'a'; n], b" ", &vec![b'A'; n - 1], b"b"].concat();
     let texts = [
         b"".to_vec(),
@@ -99,8 +98,7 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
 #[test]
 fn wordcount_is_exact_when_hashes_collide() {
     // Four pairs of these 100,000 words have the same hash, and about 300 agree in the sorted bits.
-    let word =
-        |n: u64| -> String { (0..6).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
+    let word = |n: u64| -> String { (0..6).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
     let text: Vec<_> =
         [1u64, 7, 77_777].iter().flat_map(|step| (0..100_000).map(move |n| n * step % 100_000)).collect();
     let text = text.into_iter().map(word).collect::<Vec<_>>().join(" ");
@@ -108,12 +106,7 @@ fn wordcount_is_exact_when_hashes_collide() {
     assert_eq!((host.all(), host.different()), (300_000, 100_000));
     for device in devices() {
         let counter = Counter::new(&device.gpu, 4 << 20).unwrap();
-        assert_eq!(
-            on_device(&counter, text.as_bytes(), "collisions").difference(&host),
-            None,
-            "{}",
-            device.label
-        );
+        assert_eq!(on_device(&counter, text.as_bytes(), "collisions").difference(&host), None, "{}", device.label);
     }
 }
 

@@ -27,12 +27,9 @@ fn compare<T: Sample>(device: &Device, image: Image) {
 fn grey_matches_reference_and_keeps_bytes_after_its_output() {
     for device in devices() {
         for (h, w) in [(1, 1), (1, 2), (1, 3), (2, 2), (1, 5), (7, 13), (64, 33), (100, 300)] {
-            for image in [
-                Image::rgb([h, w]),
-                Image::rgba([h, w]),
-                Image::rgb([h, w]).planar(),
-                Image::rgba([h, w]).planar(),
-            ] {
+            for image in
+                [Image::rgb([h, w]), Image::rgba([h, w]), Image::rgb([h, w]).planar(), Image::rgba([h, w]).planar()]
+            {
                 compare::<u8>(device, image);
                 compare::<f32>(device, image);
             }

@@ -93,12 +93,10 @@ fn median_matches_reference_on_zeros_and_ones() {
 fn median_orders_zeros_infinities_and_nan() {
     for device in devices() {
         let image = Image::grey([24, 25]);
-        let special =
-            [-0.0, 0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, 1.0, -2.5];
+        let special = [-0.0, 0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, 1.0, -2.5];
         let mut random = Random::new(3);
         // Surrounded by equal values, so that each is the median somewhere.
-        let mut input: Vec<f32> =
-            (0..24 * 25).map(|_| special[random.next() as usize % special.len()]).collect();
+        let mut input: Vec<f32> = (0..24 * 25).map(|_| special[random.next() as usize % special.len()]).collect();
         input[..100].fill(-0.0);
         input[100..200].fill(f32::NAN);
         for size in [3, 5, 7] {

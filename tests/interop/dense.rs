@@ -107,8 +107,7 @@ impl<T: Element> HostDense for Wrong<T> {
         self.0[0]
     }
     fn stored(&self) -> Option<tilework::interop::Stored<'_, T>> {
-        let stored =
-            tilework::interop::Stored { values: &self.0, order: Order::RowMajor, leading_dimension: 4 };
+        let stored = tilework::interop::Stored { values: &self.0, order: Order::RowMajor, leading_dimension: 4 };
         self.1.then_some(stored)
     }
     fn row(&self, _: usize) -> Option<&[T]> {

@@ -67,10 +67,7 @@ fn unsorted_rows_are_sorted_and_duplicates_rejected() {
         CsMat::try_from(&csc).unwrap_err(),
     ];
     for e in errors {
-        assert!(
-            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("several entries at"),
-            "{e}"
-        );
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("several entries at"), "{e}");
     }
     assert_eq!(Coo::try_from(&CooMatrix::try_from(&coo).unwrap()).unwrap(), coo);
     assert_eq!(Coo::try_from(&TriMat::try_from(&coo).unwrap()).unwrap(), coo);

@@ -32,9 +32,7 @@ fn adam_matches_reference_with_both_kinds_of_decay() {
 fn adam_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = || Adam::new(4, 0.1);
-    for op in
-        [Adam::new(4, -0.1), op().betas(1.0, 0.9), op().eps(-1.0), op().decay(-1.0), op().variant("fast")]
-    {
+    for op in [Adam::new(4, -0.1), op().betas(1.0, 0.9), op().eps(-1.0), op().decay(-1.0), op().variant("fast")] {
         assert_eq!(refusal::<f32>(gpu, &op), ErrorKind::InvalidArgument);
     }
     assert_eq!(refusal::<f32>(gpu, &Adam::new(usize::MAX, 0.1)), ErrorKind::TooLarge);

@@ -4,20 +4,11 @@ use super::training::{check, names, random, refusal};
 use crate::support::{devices, gpu};
 use tilework::ErrorKind;
 use tilework::nn::{BatchNormBackward, BatchNormTrain};
-use tilework::reference::{
-    batch_norm_backward, batch_norm_backward_bound, batch_norm_train, batch_norm_train_bound,
-};
+use tilework::reference::{batch_norm_backward, batch_norm_backward_bound, batch_norm_train, batch_norm_train_bound};
 
 /// Planes of vec4s and not, of one cell, one part and several of a channel, many channels.
-pub(crate) const SHAPES: [[usize; 4]; 7] = [
-    [2, 3, 8, 8],
-    [4, 5, 7, 9],
-    [300, 2, 1, 1],
-    [3, 4, 1, 2],
-    [5, 2, 60, 64],
-    [3, 1, 101, 67],
-    [2, 3000, 2, 2],
-];
+pub(crate) const SHAPES: [[usize; 4]; 7] =
+    [[2, 3, 8, 8], [4, 5, 7, 9], [300, 2, 1, 1], [3, 4, 1, 2], [5, 2, 60, 64], [3, 1, 101, 67], [2, 3000, 2, 2]];
 
 #[test]
 fn batch_norm_train_matches_reference_for_every_shape() {
@@ -28,9 +19,7 @@ fn batch_norm_train_matches_reference_for_every_shape() {
             let [gamma, beta, mean] = [2, 3, 4].map(|seed| random::<f32>(seed, c));
             let variance: Vec<f32> = random::<f32>(5, c).iter().map(|v| v.abs()).collect();
             let channels: [&[f32]; 4] = [&gamma, &beta, &mean, &variance];
-            for op in
-                [BatchNormTrain::new(shape), BatchNormTrain::new(shape).eps(0.1).momentum(1.0).population()]
-            {
+            for op in [BatchNormTrain::new(shape), BatchNormTrain::new(shape).eps(0.1).momentum(1.0).population()] {
                 let want = batch_norm_train(&op, &x, channels);
                 let bound = batch_norm_train_bound(&op, &x, channels);
                 for variant in names(BatchNormTrain::variants()) {
@@ -66,33 +55,18 @@ fn tiles_that_never_post_change_nothing() {
     for device in devices() {
         for shape in [[6, 2, 80, 80], [6, 1, 101, 67]] {
             let x = random::<f32>(1, shape.iter().product());
-            let channels =
-                [2, 3, 4, 5].map(|seed| random::<f32>(seed, shape[1]).iter().map(|v| v.abs()).collect());
+            let channels = [2, 3, 4, 5].map(|seed| random::<f32>(seed, shape[1]).iter().map(|v| v.abs()).collect());
             let [gamma, beta, mean, variance]: [Vec<f32>; 4] = channels;
             let op = BatchNormTrain::new(shape);
             let lists: [&[f32]; 4] = [&gamma, &beta, &mean, &variance];
             let (want, bound) = (batch_norm_train(&op, &x, lists), batch_norm_train_bound(&op, &x, lists));
             let given: [&[f32]; 5] = [&x, &gamma, &beta, &mean, &variance];
-            check(
-                device,
-                &format!("{shape:?}"),
-                &op.variant("resident").leave_out_posts(),
-                &given,
-                &want,
-                &bound,
-            );
+            check(device, &format!("{shape:?}"), &op.variant("resident").leave_out_posts(), &given, &want, &bound);
             let (op, dy) = (BatchNormBackward::new(shape), random::<f32>(6, x.len()));
             let want = batch_norm_backward(&op, &x, &gamma, &dy);
             let bound = batch_norm_backward_bound(&op, &x, &gamma, &dy);
             let given: [&[f32]; 3] = [&x, &gamma, &dy];
-            check(
-                device,
-                &format!("{shape:?}"),
-                &op.variant("resident").leave_out_posts(),
-                &given,
-                &want,
-                &bound,
-            );
+            check(device, &format!("{shape:?}"), &op.variant("resident").leave_out_posts(), &given, &want, &bound);
         }
     }
 }

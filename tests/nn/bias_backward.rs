@@ -36,9 +36,6 @@ fn bias_backward_matches_reference_for_matrices_and_planes() {
 #[test]
 fn bias_backward_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    assert_eq!(
-        refusal::<f32>(gpu, &BiasBackward::new([2, 2, 2]).variant("fast")),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(refusal::<f32>(gpu, &BiasBackward::new([2, 2, 2]).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &BiasBackward::new([usize::MAX, 2, 1])), ErrorKind::TooLarge);
 }

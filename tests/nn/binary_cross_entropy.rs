@@ -17,14 +17,7 @@ fn binary_cross_entropy_matches_reference_at_any_length() {
             for variant in names(BinaryCrossEntropy::variants()) {
                 let op = BinaryCrossEntropy::new(n).variant(variant);
                 let (want, bound) = ([vec![mean], gradient.clone()], [vec![of_mean], bound.clone()]);
-                check(
-                    device,
-                    &format!("{n} {variant}"),
-                    &op,
-                    &[&x, &target],
-                    &[vec![mean]],
-                    &[vec![of_mean]],
-                );
+                check(device, &format!("{n} {variant}"), &op, &[&x, &target], &[vec![mean]], &[vec![of_mean]]);
                 check(device, &format!("{n} {variant}"), &op.with_gradient(), &[&x, &target], &want, &bound);
             }
         }
@@ -44,8 +37,7 @@ fn binary_cross_entropy_of_extreme_logits_is_their_limit() {
                 check(device, &what, &op, &[&x, &target], &[vec![mean], gradient], &[vec![of_mean], bound]);
             }
         }
-        for (x, target) in [(f32::NAN, 0.5), (1.0, 1.1), (1.0, -1e-3), (1.0, f32::NAN), (1.0, f32::INFINITY)]
-        {
+        for (x, target) in [(f32::NAN, 0.5), (1.0, 1.1), (1.0, -1e-3), (1.0, f32::NAN), (1.0, f32::INFINITY)] {
             let op = BinaryCrossEntropy::new(2).with_gradient();
             let nan = vec![f32::NAN, binary_cross_entropy(&[0.0f32; 2], &[1.0, 1.0]).1[1]];
             let want = [vec![f32::NAN], nan];

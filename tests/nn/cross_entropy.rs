@@ -20,9 +20,7 @@ fn check(device: &Device, classes: usize, logits: &[f32], labels: &[u32]) {
         }
         // Without the gradient, the same bits.
         let alone = run(&device.gpu, &op, &given);
-        assert!(
-            alone.iter().zip(&got).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()))
-        );
+        assert!(alone.iter().zip(&got).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())));
     }
 }
 

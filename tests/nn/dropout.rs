@@ -22,11 +22,7 @@ where
     let want: Vec<T> = dropout(op, x).iter().map(|y| T::from_f64(*y)).collect();
     let mut bound = dropout_bound(op, x);
     if T::DTYPE == DType::F16 {
-        bound
-            .iter_mut()
-            .zip(numbers(&want))
-            .filter(|(b, _)| **b > 0.0)
-            .for_each(|(b, w)| *b += w.abs() / 1024.0);
+        bound.iter_mut().zip(numbers(&want)).filter(|(b, _)| **b > 0.0).for_each(|(b, w)| *b += w.abs() / 1024.0);
     }
     assert_close(&format!("{}: {op:?} {}", device.label, T::DTYPE), &got[..n], &numbers(&want), &bound);
     assert_eq!(got[n..], [7.0; 3]);

@@ -34,13 +34,7 @@ where
             if bias.is_none() {
                 plan.record(&mut rec, &dx, &y).unwrap();
             } else {
-                op.clone()
-                    .with_bias()
-                    .plan::<T>(gpu)
-                    .unwrap()
-                    .with_bias(&db)
-                    .record(&mut rec, &dx, &y)
-                    .unwrap();
+                op.clone().with_bias().plan::<T>(gpu).unwrap().with_bias(&db).record(&mut rec, &dx, &y).unwrap();
             }
             rec.submit().unwrap();
             let (want, bound) = (pool(&op, x, bias).unwrap(), pool_bound(&op, x, bias).unwrap());
@@ -86,9 +80,7 @@ fn pool_matches_reference_for_overlapping_and_spaced_windows() {
         check_random(device, [1, 3, 7, 9], [3, 3], |op| op.stride([2, 2]).pad([1, 1]));
         check_random(device, [2, 1, 5, 5], [2, 2], |op| op.stride([1, 3]));
         check_random(device, [1, 1, 9, 8], [2, 3], |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
-        check_random(device, [1, 2, 6, 5], [3, 3], |op| {
-            op.stride([2, 2]).pad_each([0, 1, 2, 0]).count_include_pad()
-        });
+        check_random(device, [1, 2, 6, 5], [3, 3], |op| op.stride([2, 2]).pad_each([0, 1, 2, 0]).count_include_pad());
         check_random(device, [1, 1, 4, 4], [4, 4], |op| op.pad([3, 3]).stride([1, 1]));
     }
 }
@@ -112,11 +104,8 @@ fn pool_takes_weights_from_an_operand() {
             let (x, bias) = (Random::new(1).elements::<f32>(len), Random::new(2).elements::<f32>(shape[1]));
             let halves = Random::new(1).elements::<f16>(len);
             let weights = Random::new(3).elements::<f32>(cells);
-            let of = |weights| {
-                Pool2d::new(PoolKind::Weighted(weights), shape, kernel).activation(Activation::Tanh)
-            };
-            let ([dx, db, dw], dh) =
-                ([&x, &bias, &weights].map(|v| gpu.upload(v).unwrap()), gpu.upload(&halves));
+            let of = |weights| Pool2d::new(PoolKind::Weighted(weights), shape, kernel).activation(Activation::Tanh);
+            let ([dx, db, dw], dh) = ([&x, &bias, &weights].map(|v| gpu.upload(v).unwrap()), gpu.upload(&halves));
             let (wanted, given) = (of(weights), of(vec![0.0; cells]).with_weights().with_bias());
             for variant in ["auto", "direct", "large"] {
                 let given = given.clone().variant(variant);
@@ -171,8 +160,7 @@ fn pool_keeps_elements_after_its_output() {
 
 #[test]
 fn pool_splits_input_larger_than_one_binding() {
-    let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20)
-    else {
+    let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20) else {
         return;
     };
     // 5 planes of 40 MB.

@@ -14,8 +14,7 @@ where
     Pool2dBackwardWeights: Op<T>,
 {
     let gpu = &device.gpu;
-    let (want, bound) =
-        (pool_backward_weights(op, x, dy).unwrap(), pool_backward_weights_bound(op, x, dy).unwrap());
+    let (want, bound) = (pool_backward_weights(op, x, dy).unwrap(), pool_backward_weights_bound(op, x, dy).unwrap());
     let (x, dy) = (gpu.upload(x).unwrap(), gpu.upload(dy).unwrap());
     for variant in names(Pool2dBackwardWeights::variants()) {
         if variant == "columns" && !columns {
@@ -50,14 +49,10 @@ fn pool_backward_weights_matches_reference_for_every_window() {
         check_random(device, [2, 3, 8, 8], [2, 2], true, |op| op);
         check_random(device, [1, 1, 1, 1], [1, 1], true, |op| op);
         check_random(device, [1, 2, 7, 9], [3, 3], true, |op| op.stride([1, 2]).pad([1, 1]));
-        check_random(device, [3, 1, 9, 8], [2, 3], false, |op| {
-            op.stride([1, 2]).dilation([3, 2]).pad([2, 1])
-        });
+        check_random(device, [3, 1, 9, 8], [2, 3], false, |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
         // Runs of windows that end early, rows and columns apart.
         check_random(device, [2, 2, 19, 11], [3, 3], true, |op| op.stride([1, 1]).pad([2, 1]));
-        check_random(device, [1, 3, 23, 8], [1, 4], true, |op| {
-            op.stride([3, 2]).dilation([5, 2]).pad([0, 3])
-        });
+        check_random(device, [1, 3, 23, 8], [1, 4], true, |op| op.stride([3, 2]).dilation([5, 2]).pad([0, 3]));
         // More weights than a workgroup sums, and many parts.
         check_random(device, [1, 2, 13, 11], [5, 7], false, |op| op.stride([1, 1]));
         check_random(device, [5, 7, 60, 61], [2, 2], true, |op| op.stride([1, 1]));

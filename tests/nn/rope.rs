@@ -60,8 +60,7 @@ fn matches_reference_in_every_layout() {
                     continue;
                 }
                 let op = Rope::new([batch, heads, tokens, size]).rotary(rotary);
-                let op =
-                    op.when(interleaved, |op| op.interleaved()).when(tokens_first, |op| op.tokens_first());
+                let op = op.when(interleaved, |op| op.interleaved()).when(tokens_first, |op| op.tokens_first());
                 check::<f32>(device, &op, shape, rotary);
                 if device.main {
                     check::<f16>(device, &op, shape, rotary);

@@ -113,12 +113,7 @@ macro_rules! softmax_tests {
                 for variant in names() {
                     let got = run(device, &$Op::new(rows, n).lanes(lanes).variant(variant), &x);
                     let (want, bound) = (as_numbers(&$reference(n, &x)), $bound(n, &x));
-                    assert_close(
-                        &format!("{variant} {rows} x {n} by {lanes}"),
-                        &as_numbers(&got),
-                        &want,
-                        &bound,
-                    );
+                    assert_close(&format!("{variant} {rows} x {n} by {lanes}"), &as_numbers(&got), &want, &bound);
                 }
             }
         }
@@ -157,12 +152,7 @@ macro_rules! softmax_tests {
                     let mut rec = device.gpu.recorder();
                     plan.record(&mut rec, &input, buffer.slice(..9).unwrap()).unwrap();
                     rec.submit().unwrap();
-                    assert_eq!(
-                        buffer.read().unwrap()[9..],
-                        [f16::from_f32(7.0); 3],
-                        "{}: {variant}",
-                        device.label
-                    );
+                    assert_eq!(buffer.read().unwrap()[9..], [f16::from_f32(7.0); 3], "{}: {variant}", device.label);
                 }
             }
         }
@@ -219,8 +209,7 @@ macro_rules! norm_tests {
         {
             let gpu = &device.gpu;
             let (gamma, beta) = (numbers::<T>(1, n), numbers::<T>(2, n)[n..].to_vec());
-            let (dx, dg, db) =
-                (gpu.upload(x).unwrap(), gpu.upload(&gamma).unwrap(), gpu.upload(&beta).unwrap());
+            let (dx, dg, db) = (gpu.upload(x).unwrap(), gpu.upload(&gamma).unwrap(), gpu.upload(&beta).unwrap());
             // In the default run a length meets every other variant.
             let names = names().enumerate().filter(|(v, _)| turn(v + n, 2)).map(|(_, name)| name);
             for variant in names.filter(|v| !refused(device, v, n)) {

@@ -36,9 +36,7 @@ fn networks() -> Vec<Sequential> {
             .flatten()
             .linear(3),
         Sequential::new([4, 9, 9])
-            .conv_with(6, [3, 3], |conv| {
-                conv.groups(2).dilation([2, 1]).pad_each([1, 0, 2, 1]).stride([2, 1])
-            })
+            .conv_with(6, [3, 3], |conv| conv.groups(2).dilation([2, 1]).pad_each([1, 0, 2, 1]).stride([2, 1]))
             .batch_norm()
             .activation(Activation::Tanh)
             .pool_with(PoolKind::Weighted(vec![0.5, -0.25, 0.125, 0.3, 0.2, 0.1]), [2, 3], |pool| {
@@ -162,8 +160,7 @@ fn gradients_match_finite_differences() {
                 directions.push(one);
             }
             for (i, direction) in directions.iter().enumerate() {
-                let want: f64 =
-                    direction.iter().zip(&gradients).map(|(d, g)| f64::from(*d) * f64::from(*g)).sum();
+                let want: f64 = direction.iter().zip(&gradients).map(|(d, g)| f64::from(*d) * f64::from(*g)).sum();
                 let size = direction.iter().map(|d| f64::from(*d).powi(2)).sum::<f64>().sqrt();
                 let got = slope(direction);
                 assert!((got - want).abs() < 4e-3 * size, "{}: {i}: {got} {want} of {net:?}", device.label);
@@ -239,9 +236,7 @@ fn training_goes_on_from_saved_parameters_and_state_with_the_same_bits() {
     for device in devices() {
         let gpu = &device.gpu;
         let (x, labels) = (gpu.upload(&x).unwrap(), gpu.upload(&labels(batch, 3)).unwrap());
-        for optimizer in
-            [Optimizer::from(Adam::for_network(0.01)), Sgd::for_network(0.1).with_momentum(0.9).into()]
-        {
+        for optimizer in [Optimizer::from(Adam::for_network(0.01)), Sgd::for_network(0.1).with_momentum(0.9).into()] {
             let plan = net.train(batch, optimizer.clone()).plan::<f32>(gpu).unwrap();
             let steps = |parameters: &[f32], state: &[f32], n: usize| {
                 let (parameters, state) = (gpu.upload(parameters).unwrap(), gpu.upload(state).unwrap());
@@ -388,8 +383,7 @@ fn invalid_targets_make_the_loss_nan() {
     // A list of another type or length is an error.
     let net = Sequential::new([2, 1, 1]).linear(2).loss(Loss::SquaredError);
     let plan = net.gradient(1).plan::<f32>(gpu).unwrap();
-    let (x, labels, mean) =
-        (gpu.upload(&[0f32; 2]).unwrap(), gpu.upload(&[0u32]).unwrap(), gpu.alloc(1).unwrap());
+    let (x, labels, mean) = (gpu.upload(&[0f32; 2]).unwrap(), gpu.upload(&[0u32]).unwrap(), gpu.alloc(1).unwrap());
     let parameters = gpu.upload(&net.initial(1).unwrap()).unwrap();
     let gradients = gpu.alloc::<f32>(net.trained_len().unwrap()).unwrap();
     let e = plan.record(&mut gpu.recorder(), &x, &labels, &parameters, &mean, &gradients).unwrap_err();
@@ -404,15 +398,11 @@ fn rejects_invalid_networks() {
     assert_eq!(kind(&Sequential::new([1, 4, 4]).softmax().linear(3)).kind(), ErrorKind::Shape);
     let wide = Sequential::new([1, 4, 4]).linear(3).pool(PoolKind::Max, [2, 2], [2, 2]);
     let e = kind(&wide);
-    assert!(
-        e.kind() == ErrorKind::Shape && e.to_string().starts_with("sequential: layer 1 (pool): pool:"),
-        "{e}"
-    );
+    assert!(e.kind() == ErrorKind::Shape && e.to_string().starts_with("sequential: layer 1 (pool): pool:"), "{e}");
     let still = Sequential::new([1, 4, 4]).pool(PoolKind::Max, [2, 2], [2, 2]);
     let e = still.train(2, Adam::for_network(0.1)).plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("nothing to train"), "{e}");
-    let e =
-        Sequential::new([1, 4, 4]).linear(3).train(0, Adam::for_network(0.1)).plan::<f32>(gpu).unwrap_err();
+    let e = Sequential::new([1, 4, 4]).linear(3).train(0, Adam::for_network(0.1)).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);
     assert_eq!(kind(&Sequential::new([usize::MAX, 2, 2]).linear(3)).kind(), ErrorKind::TooLarge);
     // A network that only flattens is a copy.
@@ -420,10 +410,7 @@ fn rejects_invalid_networks() {
     let x = random::<f32>(1, 8);
     assert_eq!(run(gpu, &flat.forward(2), &[Given::Floats(&x), Given::Floats(&[])])[0], x);
     let e = kind(&Sequential::new([2, 4, 4]).conv_with(4, [1, 1], |conv| conv.activation(Activation::Relu)));
-    assert!(
-        e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("layer 0 (conv): has an"),
-        "{e}"
-    );
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("layer 0 (conv): has an"), "{e}");
     let e = kind(&Sequential::new([2, 4, 4]).conv_with(4, [1, 1], |conv| conv.groups(3)));
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("3 groups"), "{e}");
     let few = PoolKind::Weighted(vec![1.0; 3]);
@@ -436,8 +423,7 @@ fn rejects_invalid_networks() {
     let one = Sequential::new([4, 1, 1]).batch_norm().linear(2).train(1, Adam::for_network(0.1));
     let e = one.plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("layer 0 (batch norm)"), "{e}");
-    let e =
-        Sequential::new([1, 4, 4]).linear(3).train(2, Adam::for_network(-1.0)).plan::<f32>(gpu).unwrap_err();
+    let e = Sequential::new([1, 4, 4]).linear(3).train(2, Adam::for_network(-1.0)).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidArgument);
     let net = Sequential::new([1, 2, 2]).linear(3);
     let e = net.forward(0).plan::<f32>(gpu).unwrap_err();

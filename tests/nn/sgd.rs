@@ -19,8 +19,7 @@ fn sgd_matches_reference_with_and_without_momentum() {
                 check(device, &format!("{n} {variant}"), &op, &[&p, &g], &[want], &[bound]);
                 for rate in [0.0f32, 0.25] {
                     let rated = Sgd::new(n, rate).decay(0.01);
-                    let ([want, _], [bound, _]) =
-                        (sgd(&rated, &p, &g, &still), sgd_bound(&rated, &p, &g, &still));
+                    let ([want, _], [bound, _]) = (sgd(&rated, &p, &g, &still), sgd_bound(&rated, &p, &g, &still));
                     let op = op.clone().with_rate();
                     check(device, &format!("{n} {variant}"), &op, &[&p, &g, &[rate]], &[want], &[bound]);
                 }

@@ -11,19 +11,11 @@ fn squared_error_matches_reference_at_any_length() {
     for device in devices() {
         for n in [1, 3, 64, 65, 1001, 20_000] {
             let (x, target) = (random::<f32>(1, n), random::<f32>(2, n));
-            let ((mean, gradient), (of_mean, bound)) =
-                (squared_error(&x, &target), squared_error_bound(&x, &target));
+            let ((mean, gradient), (of_mean, bound)) = (squared_error(&x, &target), squared_error_bound(&x, &target));
             for variant in names(SquaredError::variants()) {
                 let op = SquaredError::new(n).variant(variant);
                 let (want, bound) = ([vec![mean], gradient.clone()], [vec![of_mean], bound.clone()]);
-                check(
-                    device,
-                    &format!("{n} {variant}"),
-                    &op,
-                    &[&x, &target],
-                    &[vec![mean]],
-                    &[vec![of_mean]],
-                );
+                check(device, &format!("{n} {variant}"), &op, &[&x, &target], &[vec![mean]], &[vec![of_mean]]);
                 check(device, &format!("{n} {variant}"), &op.with_gradient(), &[&x, &target], &want, &bound);
             }
         }

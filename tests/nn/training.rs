@@ -7,8 +7,7 @@ use tilework::reference::Number;
 use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable};
 
 /// Rows and their lengths: around lanes, registers and blocks of rows; multiples of vec4 and not.
-pub(crate) const ROWS: [(usize, usize); 7] =
-    [(5, 3), (300, 4), (3, 130), (2, 1028), (2, 4099), (700, 12), (1, 1)];
+pub(crate) const ROWS: [(usize, usize); 7] = [(5, 3), (300, 4), (3, 130), (2, 1028), (2, 4099), (700, 12), (1, 1)];
 
 /// `auto` and every variant.
 pub(crate) fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
@@ -58,9 +57,7 @@ pub(crate) fn run<T: Number>(gpu: &Gpu, op: &impl Op<T>, given: &[Given<'_, T>])
     rec.submit().unwrap();
     (executable.program().operands.iter().zip(&held))
         .filter(|(operand, _)| operand.access != Access::Read)
-        .filter_map(
-            |(_, held)| if let Held::Floats(buffer) = held { Some(buffer.read().unwrap()) } else { None },
-        )
+        .filter_map(|(_, held)| if let Held::Floats(buffer) = held { Some(buffer.read().unwrap()) } else { None })
         .collect()
 }
 

@@ -55,8 +55,7 @@ fn grids_of_images_match_the_reference() {
     for (device, variant) in cases() {
         let mut random = Random::new(2);
         for &[h, w] in sample(&[[37usize, 23], [1, 1], [16, 200], [1, 70]], if device.main { 4 } else { 1 }) {
-            let mut image: Vec<f32> =
-                (0..h * w).map(|i| (i % w / 9) as f32 + 0.2 * random.unit() as f32).collect();
+            let mut image: Vec<f32> = (0..h * w).map(|i| (i % w / 9) as f32 + 0.2 * random.unit() as f32).collect();
             if w > 100 {
                 (image[5], image[190]) = (f32::NAN, f32::NEG_INFINITY);
             }
@@ -68,12 +67,8 @@ fn grids_of_images_match_the_reference() {
                     other => other.unwrap(),
                 };
                 let field = |x, y| image[adaptive_grid_pixel([h, w], x, y)];
-                let want = adaptive_grid(
-                    field,
-                    first..=depth,
-                    |_, range| range > threshold,
-                    limit.max(1 << (2 * first)),
-                );
+                let want =
+                    adaptive_grid(field, first..=depth, |_, range| range > threshold, limit.max(1 << (2 * first)));
                 let what = format!("{}: {h} x {w} by {variant}, {op:?}", device.label);
                 compare(&what, &got, &want, adaptive_grid_bound(&image));
                 let given = op.threshold(7.0).with_threshold();

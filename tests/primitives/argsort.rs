@@ -55,8 +55,7 @@ fn orders_match_the_reference_in_every_type() {
             if all() {
                 check(device, &random.elements::<i32>(1000), false);
             }
-            let wide: Vec<u64> =
-                random.elements::<u32>(1000).iter().map(|&x| u64::from(x % 9) << 33 | 5).collect();
+            let wide: Vec<u64> = random.elements::<u32>(1000).iter().map(|&x| u64::from(x % 9) << 33 | 5).collect();
             check(device, &wide, true);
         }
     }

@@ -19,13 +19,7 @@ fn categories_equal_the_reference() {
                 op.plan::<u32>(gpu).unwrap().record(&mut rec, output.slice(..n).unwrap()).unwrap();
                 rec.submit().unwrap();
                 let want = [categorical(&op), vec![77; 3]].concat();
-                assert_eq!(
-                    output.read().unwrap(),
-                    want,
-                    "{}: {n} of {} weights",
-                    device.label,
-                    weights.len()
-                );
+                assert_eq!(output.read().unwrap(), want, "{}: {n} of {} weights", device.label, weights.len());
             }
         }
     }
@@ -35,11 +29,7 @@ fn categories_equal_the_reference() {
 fn categorical_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     for weights in [&[][..], &[0.0], &[1.0, -1.0], &[f64::NAN], &[f64::INFINITY], &[f64::MAX, f64::MAX]] {
-        assert_eq!(
-            refusal::<u32>(gpu, &Categorical::new(weights, 8)),
-            ErrorKind::InvalidArgument,
-            "{weights:?}"
-        );
+        assert_eq!(refusal::<u32>(gpu, &Categorical::new(weights, 8)), ErrorKind::InvalidArgument, "{weights:?}");
     }
     assert_eq!(refusal::<u32>(gpu, &Categorical::new(&[1.0], 8).offset(2)), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<u32>(gpu, &Categorical::new(&[1.0], 8).variant("fast")), ErrorKind::InvalidArgument);

@@ -54,8 +54,7 @@ fn a_length_from_the_device_limits_both_vectors() {
     let (x, y) = (random.elements::<f32>(n), random.elements::<f32>(n));
     for device in devices() {
         let gpu = &device.gpu;
-        let (dx, dy, result) =
-            (gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap(), gpu.alloc::<f32>(1).unwrap());
+        let (dx, dy, result) = (gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap(), gpu.alloc::<f32>(1).unwrap());
         let plan = Dot::new(n).counted().plan::<f32>(gpu).unwrap();
         for (length, there) in [(0, 0), (1, 1), (4099, 4099), (u32::MAX, n)] {
             let length = gpu.upload(&[length]).unwrap();

@@ -35,8 +35,7 @@ fn places_match_the_reference() {
         Find: Op<T>,
     {
         let mut random = Random::new(n as u64);
-        let number =
-            |i: usize, random: &mut Random| if i >= first { (random.next() % 3) as f64 } else { 0.0 };
+        let number = |i: usize, random: &mut Random| if i >= first { (random.next() % 3) as f64 } else { 0.0 };
         let x: Vec<T> = (0..n).map(|i| T::from_f64(number(i, &mut random))).collect();
         let what = format!("{}: {n} from {first} {}", device.label, T::DTYPE);
         let zero = T::from_f64(0.0);
@@ -55,9 +54,7 @@ fn places_match_the_reference() {
         assert_eq!(run(device, falls, before, Some(after), None), find(&pairs), "{what}, falls");
     }
     for device in devices() {
-        for (n, first) in
-            [(0, 0), (1, 0), (1, 1), (4096, 4095), (4097, 4096), (70_001, 69_999), (70_001, 90_000)]
-        {
+        for (n, first) in [(0, 0), (1, 0), (1, 1), (4096, 4095), (4097, 4096), (70_001, 69_999), (70_001, 90_000)] {
             of::<u32>(device, n, first);
         }
         of::<f32>(device, 5001, 300);
@@ -92,8 +89,5 @@ fn find_rejects_invalid_arguments() {
     let some = |n| Find::new(n, Predicate::NonZero);
     assert_eq!(refusal::<f32>(gpu, &some(4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &some(usize::MAX)), ErrorKind::TooLarge);
-    assert_eq!(
-        refusal::<f32>(gpu, &Find::pairs(4, "fn keep(x: T) -> bool { return true; }")),
-        ErrorKind::Shader
-    );
+    assert_eq!(refusal::<f32>(gpu, &Find::pairs(4, "fn keep(x: T) -> bool { return true; }")), ErrorKind::Shader);
 }

@@ -19,8 +19,7 @@ where
     for variant in names(Gather::variants()) {
         let plan = Gather::new([rows, n], numbers.len()).variant(variant).plan::<T>(gpu).unwrap();
         let ones = vec![T::from_f64(1.0); want.len() + 3];
-        let (x, indices, y) =
-            (gpu.upload(&table).unwrap(), gpu.upload(numbers).unwrap(), gpu.upload(&ones).unwrap());
+        let (x, indices, y) = (gpu.upload(&table).unwrap(), gpu.upload(numbers).unwrap(), gpu.upload(&ones).unwrap());
         let mut rec = gpu.recorder();
         plan.record(&mut rec, &x, &indices, y.slice(..want.len()).unwrap()).unwrap();
         rec.submit().unwrap();

@@ -25,17 +25,11 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// All variants on the first device, one of each kernel on the others.
 fn some_names(device: &Device) -> impl Iterator<Item = &'static str> {
     let main = device.main;
-    names()
-        .filter(move |v| main || ["global", "aggregated", "multipass", "cached", "partitioned"].contains(v))
+    names().filter(move |v| main || ["global", "aggregated", "multipass", "cached", "partitioned"].contains(v))
 }
 
 /// Runs these variants and compares; skips those whose bins exceed workgroup memory.
-fn check<'a, T: Number>(
-    device: &Device,
-    desc: &Histogram,
-    input: &[T],
-    variants: impl Iterator<Item = &'a str>,
-) {
+fn check<'a, T: Number>(device: &Device, desc: &Histogram, input: &[T], variants: impl Iterator<Item = &'a str>) {
     let want = reference::histogram(desc, input).unwrap();
     for variant in variants {
         let what = format!("{}: {} {} by {variant}, {desc:?}", device.label, input.len(), T::DTYPE);
@@ -99,8 +93,7 @@ fn counts_of_64_bits_carry_and_accumulate() {
                 op.plan::<u8>(gpu).unwrap().record(&mut rec, &input, &counts).unwrap();
                 rec.submit().unwrap();
                 let total = |bin: usize| {
-                    let old =
-                        old[bin * words..][..words].iter().rev().fold(0, |all, w| all << 32 | u64::from(*w));
+                    let old = old[bin * words..][..words].iter().rev().fold(0, |all, w| all << 32 | u64::from(*w));
                     let total = (if accumulate { old } else { 0 }).wrapping_add(want[bin].into());
                     [total as u32, (total >> 32) as u32].into_iter().take(words)
                 };
@@ -233,12 +226,7 @@ fn crowded_bins_match_reference() {
         let bytes: Vec<u8> = zipf(n, 256.0).iter().map(|x| *x as u8).collect();
         check(device, &Histogram::new(n, 256), &bytes, some_names(device));
         check(device, &Histogram::new(n, 256), &vec![255u8; n], some_names(device));
-        check(
-            device,
-            &Histogram::new(n, 1 << 20),
-            &zipf(n, 1e6),
-            ["auto", "cached", "partitioned"].into_iter(),
-        );
+        check(device, &Histogram::new(n, 1 << 20), &zipf(n, 1e6), ["auto", "cached", "partitioned"].into_iter());
     }
 }
 
@@ -399,12 +387,7 @@ fn mapped_elements_match_the_reference() {
         for (v, variant) in some_names(device).enumerate() {
             let run_mapped = |desc: &Histogram, function: &MapFn, want: &[f32]| {
                 let got = run(&device.gpu, &desc.clone().mapped(function.clone()).variant(variant), &x);
-                assert_eq!(
-                    got.unwrap(),
-                    reference::histogram(desc, want).unwrap(),
-                    "{} {variant}",
-                    device.label
-                );
+                assert_eq!(got.unwrap(), reference::histogram(desc, want).unwrap(), "{} {variant}", device.label);
             };
             let range = Histogram::new(5001, 64).range(0.0, 1.0);
             // Each compiles kernels of its own.

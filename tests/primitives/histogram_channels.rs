@@ -41,11 +41,7 @@ fn channels_match_the_reference() {
             check(device, &HistogramChannels::new(n, channels, 37).range(-0.7, 1.1), &floats);
             let halves = random.any::<f16>(n * channels);
             check(device, &HistogramChannels::with_edges(n, channels, [-1.0, 0.1, 0.7]), &halves);
-            check(
-                device,
-                &HistogramChannels::new(n, channels, 1500).active(active),
-                &vec![1499i32; n * channels],
-            );
+            check(device, &HistogramChannels::new(n, channels, 1500).active(active), &vec![1499i32; n * channels]);
         }
     }
 }

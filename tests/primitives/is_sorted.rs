@@ -21,14 +21,7 @@ where
         plan.record(&mut rec, &input, &result).unwrap();
         rec.submit().unwrap();
         let want = u32::from(is_sorted(x, descending));
-        assert_eq!(
-            result.read().unwrap(),
-            [want],
-            "{}: {} {}, {descending}",
-            device.label,
-            x.len(),
-            T::DTYPE
-        );
+        assert_eq!(result.read().unwrap(), [want], "{}: {} {}, {descending}", device.label, x.len(), T::DTYPE);
     }
 }
 

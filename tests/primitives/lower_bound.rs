@@ -107,8 +107,7 @@ fn bounds_of_as_many_elements_as_the_device_counts_match_the_reference() {
         for (variant, n) in [("bisection", 1000), ("tree", 1000), ("tree", 20_000)] {
             for (there, of_needles) in [(0, 50), (1, 0), (n / 2 + 3, 200), (n + 1, 301)] {
                 let kept = there.min(n);
-                let sorted: Vec<u32> =
-                    (0..n as u32).map(|i| if (i as usize) < kept { i / 3 * 2 } else { 5 }).collect();
+                let sorted: Vec<u32> = (0..n as u32).map(|i| if (i as usize) < kept { i / 3 * 2 } else { 5 }).collect();
                 let needles: Vec<u32> = (0..300).map(|i| i * 97 % (n as u32)).collect();
                 let (x, y) = (gpu.upload(&sorted).unwrap(), gpu.upload(&needles).unwrap());
                 let [of_x, of_y] = [there, of_needles].map(|len| gpu.upload(&[len as u32]).unwrap());
@@ -118,8 +117,7 @@ fn bounds_of_as_many_elements_as_the_device_counts_match_the_reference() {
                 let lower = lower.plan::<u32>(gpu).unwrap();
                 let call = lower.with_length(&of_y).with_sorted_length(&of_x);
                 call.record(&mut rec, &x, &y, &places[0]).unwrap();
-                let upper =
-                    UpperBound::new(n, 300).sorted_counted().variant(variant).plan::<u32>(gpu).unwrap();
+                let upper = UpperBound::new(n, 300).sorted_counted().variant(variant).plan::<u32>(gpu).unwrap();
                 upper.with_sorted_length(&of_x).record(&mut rec, &x, &y, &places[1]).unwrap();
                 rec.submit().unwrap();
                 let what = format!("{}, {variant}: {of_needles} in {there} of {n}", device.label);

@@ -90,17 +90,13 @@ fn merges_as_many_elements_as_the_device_counts() {
         let (gpu, mut random, len) = (&device.gpu, Random::new(4), n + m);
         let (a, b) = (random.any::<T>(n), random.any::<T>(m));
         let (i, j) = (n.min(of_a as usize), m.min(of_b as usize));
-        let (a, b) = (
-            [&sorted(a[..i].to_vec(), false), &a[i..]].concat(),
-            [&sorted(b[..j].to_vec(), false), &b[j..]].concat(),
-        );
+        let (a, b) =
+            ([&sorted(a[..i].to_vec(), false), &a[i..]].concat(), [&sorted(b[..j].to_vec(), false), &b[j..]].concat());
         let (x, y) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
         let (of_x, of_y) = (gpu.upload(&vec![1u32; n]).unwrap(), gpu.upload(&vec![2u32; m]).unwrap());
         let behind = T::from_f64(7.0);
-        let (output, values) =
-            (gpu.upload(&vec![behind; len]).unwrap(), gpu.upload(&vec![7u32; len]).unwrap());
-        let (lengths, count) =
-            ([of_a, of_b].map(|l| gpu.upload(&[l]).unwrap()), gpu.alloc::<u32>(1).unwrap());
+        let (output, values) = (gpu.upload(&vec![behind; len]).unwrap(), gpu.upload(&vec![7u32; len]).unwrap());
+        let (lengths, count) = ([of_a, of_b].map(|l| gpu.upload(&[l]).unwrap()), gpu.alloc::<u32>(1).unwrap());
         let plan = Merge::new(n, m).with_values().counted().plan::<T>(gpu).unwrap();
         let mut rec = gpu.recorder();
         let call = plan.with_values(&of_x, &of_y, &values).with_lengths(&lengths[0], &lengths[1], &count);

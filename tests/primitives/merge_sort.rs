@@ -176,8 +176,7 @@ fn values_of_any_word_and_rows_of_them_move_with_keys() {
             let keys: Vec<u32> = (0..n).map(|_| (random.next() % 60) as u32).collect();
             let places = sort_positions(&keys, false, 0..32);
             let sorted: Vec<u32> = places.iter().map(|&i| keys[i]).collect();
-            for (name, width) in
-                [("sort", 1), ("sort", 3), ("merge-sort", 1), ("merge-sort", 3), ("segmented-sort", 1)]
+            for (name, width) in [("sort", 1), ("sort", 3), ("merge-sort", 1), ("merge-sort", 3), ("segmented-sort", 1)]
             {
                 let shape = if width == 1 { vec![n] } else { vec![n, width] };
                 let values: Vec<f32> = (0..n * width).map(|i| i as f32 - 0.5).collect();

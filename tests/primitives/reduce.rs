@@ -9,12 +9,7 @@ use tilework::program::Determinism;
 use tilework::reference::{Number, reduce, reduce_bound, reduce_with};
 use tilework::{Element, ErrorKind, Result};
 
-fn run<T: Element, O: Reducer<T>>(
-    gpu: &Gpu,
-    desc: &Reduce<O>,
-    rows: usize,
-    input: &[T],
-) -> Result<Vec<O::Output>> {
+fn run<T: Element, O: Reducer<T>>(gpu: &Gpu, desc: &Reduce<O>, rows: usize, input: &[T]) -> Result<Vec<O::Output>> {
     let x = gpu.upload(input)?;
     let y = gpu.alloc::<O::Output>(rows)?;
     let plan = desc.plan::<T>(gpu)?;
@@ -116,18 +111,14 @@ fn nan_and_infinities_follow_numpy() {
                     other => Some(other.expect(&what)[0]),
                 };
                 let n = input.len();
-                if let Some(got) =
-                    run(self::run(&device.gpu, &Reduce::new(Min, n).variant(variant), 1, input))
-                {
+                if let Some(got) = run(self::run(&device.gpu, &Reduce::new(Min, n).variant(variant), 1, input)) {
                     assert!(got == *least || (got.is_nan() && least.is_nan()), "{what}: {got}");
                 }
                 match self::run(&device.gpu, &Reduce::new(ArgMin, n).variant(variant), 1, input) {
                     Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{what}"),
                     Ok(got) => assert_eq!(got, [*at], "{what}"),
                 }
-                if let Some(got) =
-                    run(self::run(&device.gpu, &Reduce::new(Sum, n).variant(variant), 1, input))
-                {
+                if let Some(got) = run(self::run(&device.gpu, &Reduce::new(Sum, n).variant(variant), 1, input)) {
                     let want: f32 = input.iter().sum();
                     assert!(got == want || (got.is_nan() && want.is_nan()), "{what}: sum {got}");
                 }
@@ -145,9 +136,7 @@ fn ties_give_the_first_position() {
         for variant in names() {
             for (op, want) in [(Operator::ArgMin, 3_333), (Operator::ArgMax, 0)] {
                 let got = match op {
-                    Operator::ArgMin => {
-                        run(&device.gpu, &Reduce::new(ArgMin, input.len()).variant(variant), 1, &input)
-                    }
+                    Operator::ArgMin => run(&device.gpu, &Reduce::new(ArgMin, input.len()).variant(variant), 1, &input),
                     _ => run(&device.gpu, &Reduce::new(ArgMax, input.len()).variant(variant), 1, &input),
                 };
                 match got {
@@ -191,15 +180,13 @@ fn custom_operators_keep_order_unless_they_commute() {
             let want = reduce_with(rows, n, &sparse, 0, |a, b| if b == 0 { a } else { b });
             for variant in ["auto", "interleaved", "coarsened"] {
                 let got =
-                    run(&device.gpu, &Reduce::rows(last.clone(), rows, n).variant(variant), rows, &sparse)
-                        .unwrap();
+                    run(&device.gpu, &Reduce::rows(last.clone(), rows, n).variant(variant), rows, &sparse).unwrap();
                 assert_eq!(got, want, "{}: {variant}", device.label);
             }
             let multiples: Vec<u32> = (0..rows * n).map(|_| 6 * (random.next() as u32 % 1000)).collect();
             let want = reduce_with(rows, n, &multiples, 0, host_gcd);
             for variant in names() {
-                match run(&device.gpu, &Reduce::rows(gcd.clone(), rows, n).variant(variant), rows, &multiples)
-                {
+                match run(&device.gpu, &Reduce::rows(gcd.clone(), rows, n).variant(variant), rows, &multiples) {
                     Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}"),
                     Ok(got) => assert_eq!(got, want, "{}: {variant}", device.label),
                 }
@@ -211,9 +198,7 @@ fn custom_operators_keep_order_unless_they_commute() {
 #[test]
 fn errors_in_custom_operators_name_their_line() {
     let Some(gpu) = crate::support::gpu() else { return };
-    let bad = CustomOp::new(
-        "fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return a +; }",
-    );
+    let bad = CustomOp::new("fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return a +; }");
     let e = Reduce::new(bad, 10).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shader);
     assert!(e.to_string().contains("<user op>:2"), "{e}");
@@ -282,11 +267,7 @@ fn slices_are_reduced_and_neighbours_kept() {
         let sum = gpu.reduce(x.slice(64..167).unwrap(), Sum).unwrap().read().unwrap();
         assert_eq!(sum, [(64..167).sum::<i32>() as f32], "{}", device.label);
         let mut rec = gpu.recorder();
-        Reduce::rows(Max, 5, 18)
-            .plan::<u8>(gpu)
-            .unwrap()
-            .record(&mut rec, &bytes, y.slice(256..261).unwrap())
-            .unwrap();
+        Reduce::rows(Max, 5, 18).plan::<u8>(gpu).unwrap().record(&mut rec, &bytes, y.slice(256..261).unwrap()).unwrap();
         rec.submit().unwrap();
         let mut want = vec![7u8; 600];
         want[256..261].copy_from_slice(&[17, 35, 53, 71, 89]);

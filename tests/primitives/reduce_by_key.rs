@@ -94,8 +94,7 @@ fn custom_operators_keep_order() {
     );
     let n = 5001;
     let keys: Vec<u32> = runs(n, 700);
-    let values: Vec<u32> =
-        Random::new(5).elements::<u32>(n).iter().map(|x| if x % 3 == 0 { *x } else { 0 }).collect();
+    let values: Vec<u32> = Random::new(5).elements::<u32>(n).iter().map(|x| if x % 3 == 0 { *x } else { 0 }).collect();
     let mut want: Vec<u32> = Vec::new();
     for i in 0..n {
         if i == 0 || keys[i] != keys[i - 1] {
@@ -118,8 +117,7 @@ fn custom_operators_keep_order() {
 fn floating_keys_are_compared_by_value_and_keep_their_bits() {
     let nan = f32::NAN;
     let tiny = f32::from_bits(1);
-    let keys =
-        [0.0, -0.0, 0.0, nan, nan, 1.0, 1.0, -0.0, 0.0, tiny, 0.0, -tiny, f32::INFINITY, f32::INFINITY];
+    let keys = [0.0, -0.0, 0.0, nan, nan, 1.0, 1.0, -0.0, 0.0, tiny, 0.0, -tiny, f32::INFINITY, f32::INFINITY];
     let values = [1u32; 14];
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     let want = reduce_by_key(&Operator::Sum, &keys, &values).unwrap();

@@ -207,10 +207,7 @@ fn statistics_of_segments_match_by_hand() {
 #[test]
 fn offsets_reject_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    assert_eq!(
-        refusal::<f32>(gpu, &ReduceOffsets::new(Sum, 4, 1).variant("fast")),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(refusal::<f32>(gpu, &ReduceOffsets::new(Sum, 4, 1).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &ScanOffsets::new(Sum, 4, 1).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f16>(gpu, &ReduceOffsets::new(Sum, 4, 1)), ErrorKind::Unsupported);
     assert_eq!(refusal::<f32>(gpu, &ReduceOffsets::new(Sum, 4, usize::MAX)), ErrorKind::TooLarge);

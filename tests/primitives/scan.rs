@@ -56,10 +56,8 @@ fn check<T: Sample, O>(
         if exclusive { ", exclusive" } else { "" },
         if reverse { ", reverse" } else { "" },
     );
-    let desc = Scan::rows(op, rows, n)
-        .when(exclusive, |op| op.exclusive())
-        .when(reverse, |op| op.reverse())
-        .variant(variant);
+    let desc =
+        Scan::rows(op, rows, n).when(exclusive, |op| op.exclusive()).when(reverse, |op| op.reverse()).variant(variant);
     let got = match run(&device.gpu, &desc, input) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return,
         other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
@@ -178,8 +176,7 @@ fn lookback_is_correct_when_workgroups_never_post() {
     let ints: Vec<u32> = Random::new(3).elements(n);
     let floats: Vec<f32> = Random::new(4).elements(n);
     for device in devices() {
-        for (i, one_in) in
-            sample(&[2, 3, 8, 64, 512], 3).iter().enumerate().filter(|(i, _)| device.main || i % 3 == 0)
+        for (i, one_in) in sample(&[2, 3, 8, 64, 512], 3).iter().enumerate().filter(|(i, _)| device.main || i % 3 == 0)
         {
             let what = format!("{}: one in {one_in} does not post", device.label);
             let (exclusive, reverse) = FORMS[i % 4];

@@ -52,8 +52,7 @@ where
 fn every_type_and_operator_matches_reference() {
     for device in devices() {
         for (v, variant) in ScanByKey::<Sum>::variants().iter().map(|v| v.name).enumerate() {
-            let lists =
-                [(70_001, 9000), (65, 2), (1, 1), (700, 1), (64, 3), (20_004, 40), (70_002, u64::MAX)];
+            let lists = [(70_001, 9000), (65, 2), (1, 1), (700, 1), (64, 3), (20_004, 40), (70_002, u64::MAX)];
             for &(n, length) in sample(&lists, 3) {
                 let keys = runs(n, length);
                 let signed: Vec<i32> = keys.iter().map(|key| *key as i32 - 2).collect();
@@ -83,11 +82,8 @@ fn lookback_is_correct_when_workgroups_never_post() {
         for &(one_in, length) in sample(&[(2, 900), (2, u64::MAX), (8, 20_000)], 2) {
             let keys = runs(n, length);
             let input: Vec<u32> = Random::new(3).elements(n);
-            let (k, x, y) = (
-                device.gpu.upload(&keys).unwrap(),
-                device.gpu.upload(&input).unwrap(),
-                device.gpu.alloc(n).unwrap(),
-            );
+            let (k, x, y) =
+                (device.gpu.upload(&keys).unwrap(), device.gpu.upload(&input).unwrap(), device.gpu.alloc(n).unwrap());
             let desc = ScanByKey::new(Sum, n).variant("lookback").leave_out_posts(one_in);
             let mut rec = device.gpu.recorder();
             desc.plan::<u32>(&device.gpu).unwrap().record(&mut rec, &k, &x, &y).unwrap();

@@ -101,17 +101,13 @@ fn segments_at_the_ends_of_chunks_match_the_reference() {
     let growing: Vec<usize> = (0..70).collect();
     for device in devices() {
         let mut random = Random::new(10);
-        let lengths: [&[usize]; 6] =
-            [&growing, &[15], &[16], &[2, 1, 30], &[14, 17, 0, 31], &[7, 8, 61, 100]];
+        let lengths: [&[usize]; 6] = [&growing, &[15], &[16], &[2, 1, 30], &[14, 17, 0, 31], &[7, 8, 61, 100]];
         for (i, lengths) in sample(&lengths, 3).iter().enumerate() {
             check(device, &random.any::<f32>(4001), &offsets(4001, lengths), i % 2 == 1);
             let few: Vec<u32> = random.elements::<u32>(4001).iter().map(|x| x % 5).collect();
             check(device, &few, &offsets(4001, lengths), false);
-            let edges: Vec<i32> = random
-                .elements::<i32>(4001)
-                .iter()
-                .map(|x| [i32::MIN, i32::MAX, 0][*x as usize % 3])
-                .collect();
+            let edges: Vec<i32> =
+                random.elements::<i32>(4001).iter().map(|x| [i32::MIN, i32::MAX, 0][*x as usize % 3]).collect();
             // Each type compiles kernels of its own.
             if all() {
                 check(device, &edges, &offsets(4001, lengths), i % 2 == 0);

@@ -219,8 +219,7 @@ fn large_dispatches_are_launched_for_the_count() {
     let gather = Gather::new([1000, 1], n).counted().plan::<u32>(gpu).unwrap();
     let map = Map::new(MapFn::custom("fn map(x: T) -> T { return x + 1u; }"), n).in_place().counted();
     let map = map.variant("plain").plan::<u32>(gpu).unwrap();
-    let indirect =
-        |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
+    let indirect = |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
     assert!(indirect(gather.program()) && indirect(map.program()));
     let mut written = 0;
     for length in [1000, 0, 1 << 24, 5000, u32::MAX as usize] {
@@ -301,8 +300,7 @@ fn the_count_stays_on_the_device_for_later_ops() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..10_000).collect();
         let input = gpu.upload(&x).unwrap();
-        let (once, twice) =
-            (gpu.alloc_zeroed::<u32>(10_000).unwrap(), gpu.alloc_zeroed::<u32>(10_000).unwrap());
+        let (once, twice) = (gpu.alloc_zeroed::<u32>(10_000).unwrap(), gpu.alloc_zeroed::<u32>(10_000).unwrap());
         let (first, second) = (gpu.alloc::<u32>(1).unwrap(), gpu.alloc::<u32>(1).unwrap());
         let by = |text: &str| Select::by(10_000, Predicate::custom(text)).plan::<u32>(gpu).unwrap();
         let even = by("fn keep(x: T) -> bool { return x % 2u == 0u; }");

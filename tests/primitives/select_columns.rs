@@ -23,8 +23,7 @@ fn columns_of_every_type_are_selected_together() {
             let (c, d): (Vec<f16>, Vec<i32>) = (random.elements(5 * n), random.elements(4 * n));
             for variant in names(SelectColumns::variants()) {
                 let op = SelectColumns::new(n).variant(variant);
-                let op =
-                    op.column(DType::F32, 3).column(DType::U8, 1).column(DType::F16, 5).column(DType::I32, 4);
+                let op = op.column(DType::F32, 3).column(DType::U8, 1).column(DType::F16, 5).column(DType::I32, 4);
                 let given = gpu.upload(&flags).unwrap();
                 let (da, db) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
                 let (dc, dd) = (gpu.upload(&c).unwrap(), gpu.upload(&d).unwrap());

@@ -8,8 +8,8 @@ use half::f16;
 use tilework::prelude::*;
 use tilework::program::{Op, Program};
 use tilework::reference::{
-    Number, set_difference, set_difference_positions, set_intersection, set_intersection_positions,
-    set_union, set_union_positions,
+    Number, set_difference, set_difference_positions, set_intersection, set_intersection_positions, set_union,
+    set_union_positions,
 };
 use tilework::{DType, ErrorKind, Gpu};
 
@@ -136,11 +136,7 @@ fn check_counted<T: Sample + PartialEq>(
     let mut raw = vec![Slice::from(&x).untyped(), Slice::from(&y).untyped()];
     raw.extend(lengths.iter().map(|length| Slice::from(length).untyped()));
     raw.extend(values[..1 + usize::from(both)].iter().map(|rows| Slice::from(rows).untyped()));
-    raw.extend([
-        Slice::from(&output).untyped(),
-        Slice::from(&moved).untyped(),
-        Slice::from(&count).untyped(),
-    ]);
+    raw.extend([Slice::from(&output).untyped(), Slice::from(&moved).untyped(), Slice::from(&count).untyped()]);
     let mut rec = gpu.recorder();
     gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
     rec.submit().unwrap();
@@ -156,12 +152,8 @@ fn check_counted<T: Sample + PartialEq>(
 #[test]
 fn sets_take_lengths_and_values_from_the_device() {
     /// In the default run each variant, by its number, meets some of the operations.
-    fn of<T: Sample + PartialEq>(
-        device: &Device,
-        (number, variant): (usize, &str),
-        [a, b]: [&[T]; 2],
-        lens: [u32; 2],
-    ) where
+    fn of<T: Sample + PartialEq>(device: &Device, (number, variant): (usize, &str), [a, b]: [&[T]; 2], lens: [u32; 2])
+    where
         SetUnion: Op<T>,
         SetIntersection: Op<T>,
         SetDifference: Op<T>,
@@ -260,8 +252,7 @@ fn union_is_correct_when_workgroups_never_post() {
             let gpu = &device.gpu;
             let op = SetUnion::new(a.len(), b.len()).variant("lookback").leave_out_posts(one_in);
             let (x, y) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
-            let (output, count) =
-                (gpu.upload(&[9_999_999u32; 17_000]).unwrap(), gpu.upload(&[99u32]).unwrap());
+            let (output, count) = (gpu.upload(&[9_999_999u32; 17_000]).unwrap(), gpu.upload(&[99u32]).unwrap());
             let mut rec = gpu.recorder();
             op.plan::<u32>(gpu).unwrap().record(&mut rec, &x, &y, &output, &count).unwrap();
             rec.submit().unwrap();

@@ -279,13 +279,7 @@ fn sorts_in_place_and_by_device_counts() {
                 same(&what, &y.read().unwrap(), &with_rest(gather(&order, &values), &values));
                 let (x, kx) = (gpu.upload(&keys).unwrap(), gpu.upload(&vec![9u32; n]).unwrap());
                 let mut rec = gpu.recorder();
-                ask.sort(n)
-                    .counted()
-                    .plan::<u32>(gpu)
-                    .unwrap()
-                    .with_length(&c)
-                    .record(&mut rec, &x, &kx)
-                    .unwrap();
+                ask.sort(n).counted().plan::<u32>(gpu).unwrap().with_length(&c).record(&mut rec, &x, &kx).unwrap();
                 ask.sort(n)
                     .in_place()
                     .counted()
@@ -402,14 +396,8 @@ fn rejects_invalid_arguments() {
     #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
     let reversed = RadixSort::new(9).bits(8..4);
     assert_eq!(kind(Op::<u32>::lower(&reversed, &h100)), ErrorKind::InvalidArgument);
-    assert_eq!(
-        kind(Op::<u32>::lower(&RadixSort::new(9).variant("bubble"), &h100)),
-        ErrorKind::InvalidArgument
-    );
-    assert_eq!(
-        kind(Op::<u32>::lower(&RadixSort::new(9).variant("onesweep"), &webgpu)),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(kind(Op::<u32>::lower(&RadixSort::new(9).variant("bubble"), &h100)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Op::<u32>::lower(&RadixSort::new(9).variant("onesweep"), &webgpu)), ErrorKind::Unsupported);
     let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 32), &h100));
     assert_eq!(kind, ErrorKind::TooLarge);
     assert!(text.contains("keys of 4294967296 u32"), "{text}");
@@ -417,10 +405,7 @@ fn rejects_invalid_arguments() {
     assert_eq!(kind, ErrorKind::TooLarge);
     assert!(text.contains("use `counting`"), "{text}");
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 30), &h100).unwrap_err().kind(), ErrorKind::TooLarge);
-    assert_eq!(
-        Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant(),
-        "counting"
-    );
+    assert_eq!(Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant(), "counting");
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant(), "onesweep");
     // Keys that fit a binding, with posts of small tiles that do not.
     let posts = RadixSort::new(1 << 28).variant("onesweep");
@@ -483,8 +468,7 @@ fn wide_values_move_with_their_keys() {
         let names: Vec<_> = variants().collect();
         for (words, variant) in [2, 3, 4, 16].into_iter().zip(names.iter().copied().cycle()) {
             let n = if device.main { 3_001 } else { 201 };
-            let keys: Vec<u32> =
-                Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
+            let keys: Vec<u32> = Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
             let values: Vec<u32> = (0..(n * words) as u32).collect();
             let sort = RadixSort::new(n).with_wide_values(words).variant(variant);
             let plan = match sort.plan::<u32>(gpu) {
@@ -546,24 +530,18 @@ fn mapped_keys_sort_by_the_function() {
                 let sort = RadixSort::new(keys.len()).mapped(scramble.clone()).with_values().variant(variant);
                 let sort = if leave_out > 0 { sort.leave_out_posts(leave_out) } else { sort };
                 let (input, values) = (gpu.upload(&keys).unwrap(), gpu.upload(&positions).unwrap());
-                let (out, values_out) =
-                    (gpu.alloc::<u32>(keys.len()).unwrap(), gpu.alloc(keys.len()).unwrap());
+                let (out, values_out) = (gpu.alloc::<u32>(keys.len()).unwrap(), gpu.alloc(keys.len()).unwrap());
                 let mut rec = gpu.recorder();
                 let plan = sort.plan::<u32>(gpu).unwrap();
                 plan.with_values(&values, &values_out).record(&mut rec, &input, &out).unwrap();
                 rec.submit().unwrap();
                 same("keys", &out.read().unwrap(), &want.iter().map(|i| mapped[*i]).collect::<Vec<_>>());
-                same(
-                    "values",
-                    &values_out.read().unwrap(),
-                    &want.iter().map(|i| *i as u32).collect::<Vec<_>>(),
-                );
+                same("values", &values_out.read().unwrap(), &want.iter().map(|i| *i as u32).collect::<Vec<_>>());
             }
             // In place, floats; and the order alone.
             let size: Vec<f32> = floats.iter().map(|x| x.abs()).collect();
             let want = sort_positions(&size, true, 0..32);
-            let sort =
-                RadixSort::new(floats.len()).mapped(MapFn::Abs).descending().in_place().variant(variant);
+            let sort = RadixSort::new(floats.len()).mapped(MapFn::Abs).descending().in_place().variant(variant);
             let x = gpu.upload(&floats).unwrap();
             let order = gpu.alloc::<u32>(floats.len()).unwrap();
             let argsort = Argsort::new(floats.len()).mapped(MapFn::Abs).descending().variant(variant);

@@ -21,8 +21,7 @@ fn parts_by_number_match_the_reference() {
                     let op = SplitParts::new(n, count as usize).variant(variant);
                     let op = op.when(length.is_some(), SplitParts::counted);
                     let (a, b) = (gpu.upload(&x).unwrap(), gpu.upload(&parts).unwrap());
-                    let (output, counts) =
-                        (gpu.alloc::<i32>(n).unwrap(), gpu.alloc::<u32>(count as usize).unwrap());
+                    let (output, counts) = (gpu.alloc::<i32>(n).unwrap(), gpu.alloc::<u32>(count as usize).unwrap());
                     let held = gpu.upload(&[length.unwrap_or(0)]).unwrap();
                     let mut rec = gpu.recorder();
                     let Some(plan) = supported(op.plan::<i32>(gpu)) else { continue };
@@ -73,9 +72,6 @@ fn split_parts_rejects_invalid_arguments() {
         assert_eq!(refusal::<u32>(gpu, &SplitParts::new(9, parts)), ErrorKind::InvalidArgument);
     }
     assert_eq!(refusal::<u32>(gpu, &SplitParts::new(9, 3).variant("fast")), ErrorKind::InvalidArgument);
-    assert_eq!(
-        refusal::<u32>(gpu, &SplitParts::by(9, 3, "fn part(x: T) -> u32 { return y; }")),
-        ErrorKind::Shader
-    );
+    assert_eq!(refusal::<u32>(gpu, &SplitParts::by(9, 3, "fn part(x: T) -> u32 { return y; }")), ErrorKind::Shader);
     assert_eq!(refusal::<u32>(gpu, &SplitParts::new(usize::MAX, 3)), ErrorKind::TooLarge);
 }

@@ -6,8 +6,8 @@ use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Op, Program};
 use tilework::reference::{
-    reduce, reduce_bound, reduce_offsets, scan, scan_bound, segmented_reduce, segmented_reduce_bound,
-    segmented_scan, segmented_scan_bound,
+    reduce, reduce_bound, reduce_offsets, scan, scan_bound, segmented_reduce, segmented_reduce_bound, segmented_scan,
+    segmented_scan_bound,
 };
 use tilework::{Element, ErrorKind, Result};
 
@@ -229,8 +229,7 @@ fn reductions_by_own_states_keep_order() {
     for device in devices() {
         for (s, (rows, n)) in [(1, 50_001), (9, 700), (2, 0)].into_iter().enumerate() {
             let bits: Vec<u32> = (0..rows * n).map(|i| u32::from(i % 37 != 5 && i % 11 != 3)).collect();
-            let want: Vec<f64> =
-                (0..rows).map(|r| *longest_runs(&bits[r * n..(r + 1) * n]).last().unwrap()).collect();
+            let want: Vec<f64> = (0..rows).map(|r| *longest_runs(&bits[r * n..(r + 1) * n]).last().unwrap()).collect();
             let words: Vec<u32> = Random::new(3).elements(rows * n * 3);
             let sums: Vec<f64> = (0..rows * 3)
                 .map(|i| {
@@ -241,8 +240,7 @@ fn reductions_by_own_states_keep_order() {
             let names = Reduce::variants().iter().map(|v| v.name).enumerate();
             for variant in names.filter(|(v, _)| turn(v + s, 2)).map(|(_, name)| name) {
                 let run = |op: StateOp, x: &[u32], results: usize| {
-                    let program =
-                        Op::<u32>::lower(&Reduce::rows(op, rows, n).variant(variant), device.gpu.profile());
+                    let program = Op::<u32>::lower(&Reduce::rows(op, rows, n).variant(variant), device.gpu.profile());
                     let x = device.gpu.upload(x).unwrap();
                     program.and_then(|program| run(&device.gpu, program, &[(&x).into()], results))
                 };
@@ -321,8 +319,7 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
             assert!(e.to_string().contains(want), "{part}: {e}");
         }
     }
-    let wide =
-        "struct State { a: vec2<f32> }\nfn state_identity() -> State { return State(vec2<f32>(0.0)); }";
+    let wide = "struct State { a: vec2<f32> }\nfn state_identity() -> State { return State(vec2<f32>(0.0)); }";
     for e in lowered(wide).map(Result::unwrap_err) {
         let want = "<user state>:1: the member `a` of `State` is not f32, i32 or u32";
         assert!(e.to_string().contains(want), "{e}");
@@ -346,14 +343,8 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
 /// `(exclusive, reverse)`.
 const FORMS: [(bool, bool); 4] = [(false, false), (true, true), (true, false), (false, true)];
 
-fn check_scan<O>(
-    device: &Device,
-    op: O,
-    variant: &str,
-    (rows, n): (usize, usize),
-    form: (bool, bool),
-    leave_out: u32,
-) where
+fn check_scan<O>(device: &Device, op: O, variant: &str, (rows, n): (usize, usize), form: (bool, bool), leave_out: u32)
+where
     O: Reducer<f32, Output = f32>,
 {
     let operator = op.operator();
@@ -414,8 +405,7 @@ fn scans_by_own_states_keep_order() {
         let (x, y) = (device.gpu.upload(&bits).unwrap(), device.gpu.upload(&words).unwrap());
         for (v, variant) in Scan::variants().iter().map(|v| v.name).enumerate() {
             let what = format!("{}: {variant}", device.label);
-            let lowered =
-                |op: StateOp| Op::<u32>::lower(&Scan::new(op, n).variant(variant), device.gpu.profile());
+            let lowered = |op: StateOp| Op::<u32>::lower(&Scan::new(op, n).variant(variant), device.gpu.profile());
             let Ok(program) = lowered(longest_run()) else { continue };
             // Operators take turns.
             if turn(v, 2) {
@@ -447,12 +437,7 @@ fn scans_of_states_are_split_at_bindings() {
                 let got = run(&device.gpu, program, &[(&x).into()], n * outputs).unwrap();
                 let op = Operator::Affine(op);
                 let bound = scan_bound(&op, 1, n, false, reverse, &input);
-                assert_close(
-                    variant,
-                    &numbers(&got),
-                    &scan(&op, 1, n, false, reverse, &input).unwrap(),
-                    &bound,
-                );
+                assert_close(variant, &numbers(&got), &scan(&op, 1, n, false, reverse, &input).unwrap(), &bound);
             }
         }
     }
@@ -531,9 +516,7 @@ fn segments_and_runs_by_own_states_keep_order() {
         let gpu = &device.gpu;
         let [x, words, h, k] = [&bits, &words, &heads, &keys].map(|data| gpu.upload(data).unwrap());
         for (variant, leave_out) in [("hierarchical", 0), ("lookback", 2), ("lookback", 0)] {
-            for (op, x, want, each) in
-                [(longest_run(), &x, &runs, 1), (triples(), &words, &numbers(&sums), 3)]
-            {
+            for (op, x, want, each) in [(longest_run(), &x, &runs, 1), (triples(), &words, &numbers(&sums), 3)] {
                 if !all() && (variant == "hierarchical") == (each == 1) {
                     continue;
                 }

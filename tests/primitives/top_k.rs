@@ -27,10 +27,7 @@ fn same<T: Element>(what: &str, x: &[T], k: usize, smallest: bool, got: &(Vec<T>
     let want: Vec<T> = order.iter().map(|&i| x[i]).collect();
     let indices: Vec<u32> = order.iter().map(|&i| i as u32).collect();
     if let Some(i) = (0..k).find(|&i| got.1[i] != indices[i]) {
-        panic!(
-            "{what}: number {i} is {:?} at {}, wanted {:?} at {}",
-            got.0[i], got.1[i], want[i], indices[i]
-        );
+        panic!("{what}: number {i} is {:?} at {}, wanted {:?} at {}", got.0[i], got.1[i], want[i], indices[i]);
     }
     assert!(bytemuck::cast_slice::<T, u8>(&got.0) == bytemuck::cast_slice::<T, u8>(&want), "{what}: bits");
 }
@@ -90,11 +87,8 @@ fn halves_and_words_of_64_bits_match_the_reference() {
     for device in devices() {
         let mut random = Random::new(6);
         let halves = random.any::<half::f16>(2501);
-        let words: Vec<u64> = random
-            .elements::<u32>(4000)
-            .chunks(2)
-            .map(|w| u64::from(w[0] % 9) << 32 | u64::from(w[1]))
-            .collect();
+        let words: Vec<u64> =
+            random.elements::<u32>(4000).chunks(2).map(|w| u64::from(w[0] % 9) << 32 | u64::from(w[1])).collect();
         for smallest in [false, true] {
             check_all(device, &halves, &[1, 21, 700], smallest);
             if device.gpu.profile().features.int64 {
@@ -240,8 +234,7 @@ fn elements_larger_than_one_binding_are_split() {
 fn run<T: Element>(gpu: &Gpu, program: Program, x: &[T], k: usize) -> (Vec<T>, Vec<u32>) {
     let input = gpu.upload(x).unwrap();
     let (values, indices) = (gpu.alloc::<T>(k).unwrap(), gpu.alloc::<u32>(k).unwrap());
-    let raw =
-        [Slice::from(&input).untyped(), Slice::from(&values).untyped(), Slice::from(&indices).untyped()];
+    let raw = [Slice::from(&input).untyped(), Slice::from(&values).untyped(), Slice::from(&indices).untyped()];
     let mut rec = gpu.recorder();
     gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
     rec.submit().unwrap();
@@ -327,8 +320,7 @@ fn payload_moves_with_the_best() {
         for there in [n, 4001, 9, 0] {
             let (input, payload) = (gpu.upload(&x).unwrap(), gpu.upload(&rows).unwrap());
             let (values, indices) = (gpu.alloc::<u32>(k).unwrap(), gpu.alloc::<u32>(k).unwrap());
-            let (moved, length) =
-                (gpu.upload(&vec![9u8; 3 * k]).unwrap(), gpu.upload(&[there as u32]).unwrap());
+            let (moved, length) = (gpu.upload(&vec![9u8; 3 * k]).unwrap(), gpu.upload(&[there as u32]).unwrap());
             let mut rec = gpu.recorder();
             let call = plan.with_length(&length).with_payload(&payload, &moved);
             call.record(&mut rec, &input, &values, &indices).unwrap();
@@ -359,10 +351,7 @@ fn rejects_invalid_arguments() {
     assert_eq!(kind(Op::<u64>::lower(&TopK::new(9, 1).variant("filter"), &h100)), ErrorKind::Unsupported);
     assert_eq!(kind(Op::<f32>::lower(&TopK::new(9, 1).variant("heap"), &h100)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Op::<f32>::lower(&TopK::new(9, 1).chunk(96), &h100)), ErrorKind::InvalidArgument);
-    assert_eq!(
-        kind(Op::<f32>::lower(&TopK::new(99, 1).variant("subgroup"), &webgpu)),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(kind(Op::<f32>::lower(&TopK::new(99, 1).variant("subgroup"), &webgpu)), ErrorKind::Unsupported);
     let (kind, text) = error(Op::<f32>::lower(&TopK::new(6400, 101).variant("filter"), &h100));
     assert_eq!(kind, ErrorKind::Unsupported);
     assert!(text.contains("use `radix`"), "{text}");

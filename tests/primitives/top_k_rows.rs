@@ -148,8 +148,7 @@ where
     let Some(plan) = supported(op.when(smallest, TopKRows::smallest).plan::<T>(gpu)) else { return };
     let rows: Vec<half::f16> = (0..3 * x.len()).map(|i| half::f16::from_bits(i as u16)).collect();
     let best = segments * k;
-    let (input, at, payload) =
-        (gpu.upload(x).unwrap(), gpu.upload(offsets).unwrap(), gpu.upload(&rows).unwrap());
+    let (input, at, payload) = (gpu.upload(x).unwrap(), gpu.upload(offsets).unwrap(), gpu.upload(&rows).unwrap());
     let values = gpu.upload(&vec![T::from_f64(7.0); best + 1]).unwrap();
     let indices = gpu.upload(&vec![77u32; best + 1]).unwrap();
     let moved = gpu.upload(&vec![half::f16::NEG_ONE; 3 * best + 1]).unwrap();
@@ -159,8 +158,7 @@ where
     call.record_segments(&mut rec, &input, &at, outputs.0, outputs.1).unwrap();
     rec.submit().unwrap();
     let (mut want, places) = top_k_segments(x, offsets, k, smallest);
-    let row =
-        |&i: &u32| rows.get(3 * i as usize..).map_or([half::f16::ZERO; 3], |row| [row[0], row[1], row[2]]);
+    let row = |&i: &u32| rows.get(3 * i as usize..).map_or([half::f16::ZERO; 3], |row| [row[0], row[1], row[2]]);
     let mut want_rows: Vec<half::f16> = places.iter().flat_map(row).collect();
     want_rows.push(half::f16::NEG_ONE);
     want.push(T::from_f64(7.0));

@@ -15,8 +15,7 @@ fn heads_and_their_values_match_the_reference() {
         let gpu = &device.gpu;
         for &(n, every) in sample(&[(20_001, 3), (0, 1), (1, 1), (4097, 900), (70_001, 2)], 2) {
             let mut random = Random::new(n as u64);
-            let keys: Vec<u32> =
-                (0..n as u64).map(|_| (random.next().is_multiple_of(every)).into()).collect();
+            let keys: Vec<u32> = (0..n as u64).map(|_| (random.next().is_multiple_of(every)).into()).collect();
             let values: Vec<f32> = random.elements(n);
             let (x, v) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
             let halves: Vec<f16> = keys.iter().map(|key| f16::from_f32([0.0, -1.5][*key as usize])).collect();
@@ -26,8 +25,7 @@ fn heads_and_their_values_match_the_reference() {
                 Err(e) if e.kind() == ErrorKind::Unsupported => continue,
                 other => other.unwrap(),
             };
-            let (keys_out, halves_out) =
-                (gpu.upload(&vec![9u32; n]).unwrap(), gpu.upload(&vec![f16::MAX; n]).unwrap());
+            let (keys_out, halves_out) = (gpu.upload(&vec![9u32; n]).unwrap(), gpu.upload(&vec![f16::MAX; n]).unwrap());
             let values_out = [(); 2].map(|()| gpu.upload(&vec![9.0f32; n]).unwrap());
             let counts = [(); 2].map(|()| gpu.upload(&[99u32]).unwrap());
             let mut rec = gpu.recorder();

@@ -54,10 +54,7 @@ fn weighted_histogram_rejects_invalid_arguments() {
     assert_eq!(kind(4, 1.0, 1.0), ErrorKind::InvalidArgument);
     assert_eq!(kind(4, f64::NAN, 1.0), ErrorKind::InvalidArgument);
     assert_eq!(kind(1 << 21, 0.0, 1.0), ErrorKind::TooLarge);
-    assert_eq!(
-        refusal::<f32>(gpu, &WeightedHistogram::with_edges(4, [1.0, 0.0])),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(refusal::<f32>(gpu, &WeightedHistogram::with_edges(4, [1.0, 0.0])), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f16>(gpu, &WeightedHistogram::new(9, 2, 0.0, 1.0)), ErrorKind::Unsupported);
     assert_eq!(refusal::<f32>(gpu, &WeightedHistogram::new(usize::MAX, 2, 0.0, 1.0)), ErrorKind::TooLarge);
     let named = WeightedHistogram::new(9, 2, 0.0, 1.0).variant("fast");

@@ -82,19 +82,14 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
                 v[from * e..to * e].fill(K::from_f64(f64::NAN));
             }
         }
-        let inputs = AttentionInputs {
-            table: table_of.as_deref(),
-            lengths: lengths.as_deref(),
-            mask: mask.as_deref(),
-        };
+        let inputs = AttentionInputs { table: table_of.as_deref(), lengths: lengths.as_deref(), mask: mask.as_deref() };
         let want = reference::attention(&op, &q, &k, &v, inputs);
         let bound = reference::attention_bound(&op, &q, &k, &v, inputs);
         // Weights are rounded to f16, to either neighbour, subnormals included, and the hardware truncates sums.
         let sizes: Vec<K> = v.iter().map(|x| K::from_f64(x.to_f64().abs())).collect();
         let sizes = reference::attention(&op, &q, &k, &sizes, inputs);
         let small = 3.0 * s as f64 / (1 << 24) as f64;
-        let rounded =
-            bound.iter().zip(sizes).map(|(b, size)| 4.0 * b + size.to_f64() / 1000.0 + small).collect();
+        let rounded = bound.iter().zip(sizes).map(|(b, size)| 4.0 * b + size.to_f64() / 1000.0 + small).collect();
         let mut case = Case::new::<T>(op.clone()).given(&q).given(&k).given(&v);
         for list in [&table_of, &lengths].into_iter().flatten() {
             case = case.given(list);

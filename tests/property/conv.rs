@@ -24,8 +24,7 @@ fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {
     };
     let pad = draw.option(&[[0, 0], [1, 1], [2, 1]]);
     let reach = |i: usize| dilation[i] * (kernel[i] - 1) + 1;
-    let shape =
-        [draw.length(1, 3), channels, reach(0).max(draw.length(1, 14)), reach(1).max(draw.length(1, 14))];
+    let shape = [draw.length(1, 3), channels, reach(0).max(draw.length(1, 14)), reach(1).max(draw.length(1, 14))];
     let layer = Conv2d::new(shape, filters, kernel).stride(stride).pad(pad).dilation(dilation).groups(groups);
     let last = has_orders(variant) && draw.option(&[false, false, true]);
     (shape, layer.variant(variant).when(last, |op| op.channels_last()))
@@ -72,11 +71,7 @@ where
 
 pub(super) fn conv_transpose(draw: &mut Draw) -> Case {
     let variant = draw.variant(ConvTranspose2d::variants());
-    if is_half(draw, variant) {
-        transpose_of::<f16>(draw, variant)
-    } else {
-        transpose_of::<f32>(draw, variant)
-    }
+    if is_half(draw, variant) { transpose_of::<f16>(draw, variant) } else { transpose_of::<f32>(draw, variant) }
 }
 
 fn transpose_of<T: Sample>(draw: &mut Draw, variant: &'static str) -> Case
@@ -92,8 +87,7 @@ where
     let filters = groups * draw.length(1, 5);
     let op = ConvTranspose2d::new(shape, filters, kernel).stride(stride).dilation(dilation).groups(groups);
     let last = has_orders(variant) && draw.option(&[false, false, true]);
-    let op =
-        op.activation(draw.option(&Activation::ALL)).variant(variant).when(last, |op| op.channels_last());
+    let op = op.activation(draw.option(&Activation::ALL)).variant(variant).when(last, |op| op.channels_last());
     let x = draw.special::<T>(shape.iter().product());
     let w = draw.numbers::<T>(op.weights_shape().iter().product());
     let bias = draw.option(&[false, true]).then(|| draw.special::<T>(filters));

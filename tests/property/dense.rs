@@ -47,11 +47,7 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
         let want = reference::gemm(&gemm, &a, &b, None, &c).unwrap();
         let bound = reference::gemm_bound(&gemm, &a, &b, None, &c).unwrap();
         let rounded = on_matrices(&gemm, &a, &b, &bound);
-        Case::new::<f16>(gemm.mixed_precision())
-            .given(&a)
-            .given(&b)
-            .updated(&c, want, bound)
-            .on_matrices(rounded)
+        Case::new::<f16>(gemm.mixed_precision()).given(&a).given(&b).updated(&c, want, bound).on_matrices(rounded)
     }
     let forms: [fn(&mut Draw) -> Case; 4] = [of::<f32>, of::<f32>, of::<f16>, widened::<f16>];
     draw.option(&forms)(draw)
@@ -108,8 +104,7 @@ impl ProductCase {
             .when(self.trans_b, |op| op.trans_b());
         gemm = gemm.lda(lda).ldb(ldb).ldc(ldc).activation(self.activation).variant(self.variant);
         // Numbers outside the range of f16 become infinite when `coop` rounds them.
-        let like =
-            if self.variant == "coop" && T::DTYPE == DType::F32 { Contents::Unit } else { Contents::Special };
+        let like = if self.variant == "coop" && T::DTYPE == DType::F32 { Contents::Unit } else { Contents::Special };
         let a = draw.elements(len(rows_a, cols_a, lda), like);
         let b = draw.elements(len(rows_b, cols_b, ldb), like);
         let c = draw.special(len(m, n, ldc));
@@ -136,8 +131,7 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
         if T::DTYPE == DType::F32 && form.variant == "coop" {
             form.variant = "auto";
         }
-        let (batch, m, n, k) =
-            (draw.length(0, 9), draw.length(0, 40), draw.length(0, 40), draw.length(0, 40));
+        let (batch, m, n, k) = (draw.length(0, 9), draw.length(0, 40), draw.length(0, 40), draw.length(0, 40));
         let (alpha, beta) = draw.pick(&FACTORS);
         let (rows_a, cols_a, lda) = stored(draw, m, k, form.trans_a);
         let (rows_b, cols_b, ldb) = stored(draw, k, n, form.trans_b);
@@ -146,10 +140,8 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
         let (a, b, c) = (len(rows_a, cols_a, lda), len(rows_b, cols_b, ldb), len(m, n, ldc));
         let gap = draw.pick(&[0, 3]);
         let strides = (draw.pick(&[a + gap, 0]), b + gap, c + gap);
-        let whole =
-            |each: usize, stride| if batch == 0 || each == 0 { 0 } else { (batch - 1) * stride + each };
-        let op =
-            GemmBatched::new(batch, m, n, k).alpha(alpha).beta(beta).when(form.trans_a, |op| op.trans_a());
+        let whole = |each: usize, stride| if batch == 0 || each == 0 { 0 } else { (batch - 1) * stride + each };
+        let op = GemmBatched::new(batch, m, n, k).alpha(alpha).beta(beta).when(form.trans_a, |op| op.trans_a());
         let op = op
             .when(form.trans_b, |op| op.trans_b())
             .lda(lda)
@@ -189,8 +181,7 @@ pub(super) fn gemv(draw: &mut Draw) -> Case {
         let (terms, outputs) = if trans { (m, k) } else { (k, m) };
         let a = draw.special::<T>(len(m, k, lda));
         let (x, y) = (draw.special::<T>(terms), draw.special::<T>(outputs));
-        let op =
-            Gemv::new(m, k).when(trans, |op| op.trans()).lda(lda).alpha(alpha).beta(beta).variant(variant);
+        let op = Gemv::new(m, k).when(trans, |op| op.trans()).lda(lda).alpha(alpha).beta(beta).variant(variant);
         let want = reference::gemv(&op, &a, &x, &y).unwrap();
         let bound = reference::gemv_bound(&op, &a, &x, &y).unwrap();
         Case::new::<T>(op).given(&a).given(&x).updated(&y, want, bound)

@@ -102,16 +102,12 @@ impl Draw {
         let special: Vec<T> = special.collect();
         let random = &mut self.random;
         let one = |_| match contents {
-            Contents::Whole => {
-                T::from_f64((random.next() % 7) as f64 - if signed::<T>() { 3.0 } else { 0.0 })
-            }
+            Contents::Whole => T::from_f64((random.next() % 7) as f64 - if signed::<T>() { 3.0 } else { 0.0 }),
             Contents::Special if !special.is_empty() && random.next().is_multiple_of(8) => {
                 special[random.next() as usize % special.len()]
             }
             Contents::Unit | Contents::Special => T::sample(random),
-            Contents::Any if random.next().is_multiple_of(2) => {
-                extremes[random.next() as usize % extremes.len()]
-            }
+            Contents::Any if random.next().is_multiple_of(2) => extremes[random.next() as usize % extremes.len()],
             Contents::Any => T::any(random),
         };
         (0..n).map(one).collect()

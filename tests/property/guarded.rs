@@ -122,8 +122,7 @@ impl Case {
     /// An op built by name, with these expected outputs.
     pub(super) fn built(what: String, call: OpCall, wanted: Vec<Wanted>) -> Self {
         let profile = DeviceProfile::h100();
-        let lengths: Vec<_> =
-            call.lower(&profile).map_or(Vec::new(), |p| p.operands.iter().map(|o| o.len).collect());
+        let lengths: Vec<_> = call.lower(&profile).map_or(Vec::new(), |p| p.operands.iter().map(|o| o.len).collect());
         let (mut wanted, mut operands) = (wanted.into_iter(), Vec::new());
         let mut count = 0;
         for (i, role) in call.operands.iter().enumerate() {
@@ -138,13 +137,8 @@ impl Case {
                     let bytes = vec![UNWRITTEN; size_of::<u32>()];
                     Operand::of(DType::U32, bytes, Want::Bits(bytes_of(&[count])))
                 }
-                Role::Updated(_)
-                | Role::Result(_)
-                | Role::Front(..)
-                | Role::Counted
-                | Role::CountedRows(_) => {
-                    let Wanted { array, bound } =
-                        wanted.next().expect("a judge has said what each output is");
+                Role::Updated(_) | Role::Result(_) | Role::Front(..) | Role::Counted | Role::CountedRows(_) => {
+                    let Wanted { array, bound } = wanted.next().expect("a judge has said what each output is");
                     if let Role::Counted | Role::CountedRows(_) = role {
                         count = array.shape()[0] as u32;
                     }
@@ -264,8 +258,7 @@ impl Case {
         };
         let mut guarded: Vec<(usize, Box<dyn Guarded>)> = Vec::new();
         for dtype in HostData::TYPES {
-            let (at, of): (Vec<_>, Vec<_>) =
-                self.operands.iter().enumerate().filter(|(_, o)| o.dtype == dtype).unzip();
+            let (at, of): (Vec<_>, Vec<_>) = self.operands.iter().enumerate().filter(|(_, o)| o.dtype == dtype).unzip();
             guarded.extend(at.into_iter().zip(upload(gpu, &of, 1).map_err(|e| format!("blocks: {e}"))?));
         }
         guarded.sort_by_key(|(at, _)| *at);
@@ -276,12 +269,7 @@ impl Case {
         }
     }
 
-    fn record(
-        gpu: &Gpu,
-        executable: &Executable,
-        guarded: &[Box<dyn Guarded>],
-        open: bool,
-    ) -> tilework::Result<Held> {
+    fn record(gpu: &Gpu, executable: &Executable, guarded: &[Box<dyn Guarded>], open: bool) -> tilework::Result<Held> {
         let slices: Vec<_> = guarded.iter().map(|g| g.slice(if open { BEHIND } else { 0 })).collect();
         let mut rec = gpu.recorder();
         executable.record(&mut rec, &slices)?;
@@ -332,8 +320,7 @@ impl Held {
                 Want::Same => differs(operand.dtype, bytes, &operand.bytes),
                 Want::Bits(want) => differs(operand.dtype, &bytes[..want.len()], want),
                 Want::Near(want, bound) => {
-                    let bound =
-                        operand.on_matrices.as_ref().filter(|_| program.variant() == "coop").unwrap_or(bound);
+                    let bound = operand.on_matrices.as_ref().filter(|_| program.variant() == "coop").unwrap_or(bound);
                     far(&numbers_of(operand.dtype, bytes)[..want.len()], want, bound)
                 }
                 Want::Checked(check) => check(&contents),
@@ -342,12 +329,7 @@ impl Held {
                 let operands: Vec<_> = (case.operands.iter().zip(&program.operands))
                     .map(|(o, named)| format!("{} {:?}", named.name, Short(&numbers_of(o.dtype, &o.bytes))))
                     .collect();
-                return Err(format!(
-                    "{}: {}: {wrong}; of {}",
-                    program.variant(),
-                    name(i),
-                    operands.join(", ")
-                ));
+                return Err(format!("{}: {}: {wrong}; of {}", program.variant(), name(i), operands.join(", ")));
             }
         }
         let types = case.operands.iter().map(|o| o.dtype).collect();
@@ -421,11 +403,7 @@ impl<T: Element> Guarded for On<T> {
 
 /// Uploads operands of one type to one buffer, `shift` elements and more behind a place where bindings may begin.
 fn upload(gpu: &Gpu, operands: &[&Operand], shift: usize) -> tilework::Result<Vec<Box<dyn Guarded>>> {
-    fn of<T: Element>(
-        gpu: &Gpu,
-        operands: &[&Operand],
-        shift: usize,
-    ) -> tilework::Result<Vec<Box<dyn Guarded>>> {
+    fn of<T: Element>(gpu: &Gpu, operands: &[&Operand], shift: usize) -> tilework::Result<Vec<Box<dyn Guarded>>> {
         let (mut all, mut starts) = (Vec::new(), Vec::new());
         for (i, operand) in operands.iter().enumerate() {
             let place = (all.len() + FRONT).next_multiple_of(FRONT) + shift * (1 + i) * size_of::<T>();

@@ -9,8 +9,8 @@ use crate::support::{Device, devices};
 use std::iter::once;
 use tilework::attention::{Attention, AttentionBackward, KvAppend};
 use tilework::nn::{
-    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy,
-    LayerNormBackward, LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy, LayerNormBackward,
+    LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
@@ -52,9 +52,7 @@ fn check_names(names: impl Iterator<Item = &'static str>, case: impl Fn(&'static
         let case = case(name);
         for device in devices().iter().filter(|d| runs_on(d, &case.what)) {
             let why = match case.run(&device.gpu, false) {
-                Ok(None) if name == "auto" && !LIMITED.iter().any(|op| case.what.contains(op)) => {
-                    "refused".to_owned()
-                }
+                Ok(None) if name == "auto" && !LIMITED.iter().any(|op| case.what.contains(op)) => "refused".to_owned(),
                 Ok(_) => continue,
                 Err(why) => why.chars().take(200).collect(),
             };
@@ -81,17 +79,13 @@ pub(super) fn near(case: Case, want: &[f32]) -> Case {
 
 #[test]
 fn long_extents_of_gemm() {
-    let extents =
-        [[3, 2, EXTENT], [5, 4, 200_000], [1, 1, FAR], [1, 1, 230_000], [EXTENT, 1, 2], [1, EXTENT, 2]];
+    let extents = [[3, 2, EXTENT], [5, 4, 200_000], [1, 1, FAR], [1, 1, 230_000], [EXTENT, 1, 2], [1, EXTENT, 2]];
     for (i, &[m, n, k]) in sample(&extents, 1).iter().enumerate() {
         let (a, b, c) = (ones(m * k), ones(k * n), ones(m * n));
         let twos = vec![2.0f32; k * n];
         for (_, &trans) in sample(&[false, true], 1).iter().enumerate().filter(|(t, _)| in_turn(i + t, 2)) {
             check(Gemm::variants(), |name| {
-                let op = Gemm::new(m, n, k)
-                    .when(trans, |op| op.trans_a())
-                    .when(trans, |op| op.trans_b())
-                    .variant(name);
+                let op = Gemm::new(m, n, k).when(trans, |op| op.trans_a()).when(trans, |op| op.trans_b()).variant(name);
                 Case::new::<f32>(op).given(&a).given(&b).updated(&c, vec![k as f64; m * n], vec![0.0; m * n])
             });
         }
@@ -100,17 +94,13 @@ fn long_extents_of_gemm() {
         check_names(names(GemmBatched::variants()).filter(taken), |name| {
             // One factor is twos in the second product.
             let op = GemmBatched::new(2, m, n, k).variant(name);
-            let [a, b, c] =
-                [[&a[..], &a[..]].concat(), [&b[..], &twos[..]].concat(), [&c[..], &c[..]].concat()];
+            let [a, b, c] = [[&a[..], &a[..]].concat(), [&b[..], &twos[..]].concat(), [&c[..], &c[..]].concat()];
             let want = [vec![k as f64; m * n], vec![2.0 * k as f64; m * n]].concat();
             Case::new::<f32>(op).given(&a).given(&b).updated(&c, want, vec![0.0; 2 * m * n])
         });
         check(GemmInt8::variants(), |name| {
             let (a, b) = (vec![1i8; m * k], vec![1i8; k * n]);
-            Case::new::<i32>(GemmInt8::new(m, n, k).variant(name))
-                .given(&a)
-                .given(&b)
-                .exactly(&vec![k as i32; m * n])
+            Case::new::<i32>(GemmInt8::new(m, n, k).variant(name)).given(&a).given(&b).exactly(&vec![k as i32; m * n])
         });
     }
     let (a, b, c) = (ones(70_000 * 4), ones(70_000 * 4), ones(70_000 * 4));
@@ -128,11 +118,7 @@ fn long_extents_of_gemv_and_transpose() {
             let (a, x, y) = (ones(m * k), ones(terms), ones(outputs));
             check(Gemv::variants(), |name| {
                 let op = Gemv::new(m, k).when(trans, |op| op.trans()).variant(name);
-                Case::new::<f32>(op).given(&a).given(&x).updated(
-                    &y,
-                    vec![terms as f64; outputs],
-                    vec![0.0; outputs],
-                )
+                Case::new::<f32>(op).given(&a).given(&x).updated(&y, vec![terms as f64; outputs], vec![0.0; outputs])
             });
         }
         let x: Vec<u32> = (0..m * k).map(|i| i as u32).collect();
@@ -193,8 +179,7 @@ fn long_rows_of_sparse_matrices() {
             let (x, y) = (ones(csr.cols), ones(csr.rows));
             let want = reference::spmv(1.0, &csr, &x, 0.0, &y).unwrap();
             let statistics = csr.analyse();
-            for (_, &known) in sample(&[false, true], 1).iter().enumerate().filter(|(k, _)| in_turn(i + k, 2))
-            {
+            for (_, &known) in sample(&[false, true], 1).iter().enumerate().filter(|(k, _)| in_turn(i + k, 2)) {
                 check_names(names(Spmv::variants()).filter(of_format), |name| {
                     let op = Spmv::new(layout).variant(name);
                     let op = if known { op.statistics(&statistics) } else { op };
@@ -218,13 +203,12 @@ fn long_rows_of_sparse_matrices() {
                     op = op.window(window);
                 }
                 check_names(once("auto"), |_| {
-                    want.lists().into_iter().fold(
-                        with_lists(Case::new::<f32>(op.clone()), &host),
-                        |case, list| match list {
+                    want.lists().into_iter().fold(with_lists(Case::new::<f32>(op.clone()), &host), |case, list| {
+                        match list {
                             List::Indices(list) => case.exactly(list),
                             List::Values(list) => case.exactly(list),
-                        },
-                    )
+                        }
+                    })
                 });
             }
         }
@@ -261,18 +245,12 @@ fn long_rows_of_networks() {
         let y = flat(1.0 / count);
         let want = reference::softmax_backward(n, &y, &uneven);
         check(SoftmaxBackward::variants(), |name| {
-            near(
-                Case::new::<f32>(SoftmaxBackward::new(rows, n).variant(name)).given(&y).given(&uneven),
-                &want,
-            )
+            near(Case::new::<f32>(SoftmaxBackward::new(rows, n).variant(name)).given(&y).given(&uneven), &want)
         });
         let y = flat(-count.ln());
         let want = reference::log_softmax_backward(n, &y, &uneven);
         check(LogSoftmaxBackward::variants(), |name| {
-            near(
-                Case::new::<f32>(LogSoftmaxBackward::new(rows, n).variant(name)).given(&y).given(&uneven),
-                &want,
-            )
+            near(Case::new::<f32>(LogSoftmaxBackward::new(rows, n).variant(name)).given(&y).given(&uneven), &want)
         });
         let op = LayerNormBackward::new(rows, n);
         let want = reference::layer_norm_backward(&op, &uneven, &gamma, &x);
@@ -333,10 +311,7 @@ fn long_extents_of_networks() {
             let dy = ones(count * channels * plane);
             let want = vec![(count * plane) as f32; channels];
             check(BiasBackward::variants(), |name| {
-                exact(
-                    Case::new::<f32>(BiasBackward::new([count, channels, plane]).variant(name)).given(&dy),
-                    &want,
-                )
+                exact(Case::new::<f32>(BiasBackward::new([count, channels, plane]).variant(name)).given(&dy), &want)
             });
         }
         for &shape in sample(&[[1, n, 1, 1], [n, 1, 1, 1], [1, 1, 1, n]], 1) {
@@ -364,8 +339,7 @@ fn long_extents_of_networks() {
             let (op, dy) = (BatchNormBackward::new(shape), ones(uneven.len()));
             let want = reference::batch_norm_backward(&op, &uneven, &lists[0], &dy);
             check(BatchNormBackward::variants(), |name| {
-                let case =
-                    Case::new::<f32>(op.clone().variant(name)).given(&uneven).given(&lists[0]).given(&dy);
+                let case = Case::new::<f32>(op.clone().variant(name)).given(&uneven).given(&lists[0]).given(&dy);
                 want.iter().fold(case, |case, want| loose(case, want, dy.len()))
             });
         }
@@ -452,10 +426,7 @@ fn long_lists_of_primitives() {
         let mut heads = vec![0u32; n];
         heads[0] = 1;
         check(SegmentedScan::<Sum>::variants(), |name| {
-            Case::new::<u32>(SegmentedScan::new(Sum, n).variant(name))
-                .given(&x)
-                .given(&heads)
-                .exactly(&counted)
+            Case::new::<u32>(SegmentedScan::new(Sum, n).variant(name)).given(&x).given(&heads).exactly(&counted)
         });
         check(ScanByKey::<Sum>::variants(), |name| {
             Case::new::<u32>(ScanByKey::new(Sum, n).variant(name)).given(&x).given(&x).exactly(&counted)
@@ -473,15 +444,11 @@ fn long_lists_of_primitives() {
             case.front_of(n, &[1u32]).front_of(n, &[count]).exactly(&[1u32])
         });
         check(Unique::variants(), |name| {
-            Case::new::<u32>(Unique::new(n).variant(name))
-                .given(&counted)
-                .front_of(n, &counted)
-                .exactly(&[count])
+            Case::new::<u32>(Unique::new(n).variant(name)).given(&counted).front_of(n, &counted).exactly(&[count])
         });
         let half = &counted[..n / 2];
         check(Merge::variants(), |name| {
-            let want: Vec<u32> =
-                (1..=count).flat_map(|x| vec![x; 1 + usize::from(x <= n as u32 / 2)]).collect();
+            let want: Vec<u32> = (1..=count).flat_map(|x| vec![x; 1 + usize::from(x <= n as u32 / 2)]).collect();
             Case::new::<u32>(Merge::new(n, n / 2).variant(name)).given(&counted).given(half).exactly(&want)
         });
         check(SetUnion::variants(), |name| {
@@ -489,8 +456,7 @@ fn long_lists_of_primitives() {
             case.front_of(n + n / 2, &counted).exactly(&[count])
         });
         check(SetIntersection::variants(), |name| {
-            let case =
-                Case::new::<u32>(SetIntersection::new(n, n / 2).variant(name)).given(&counted).given(half);
+            let case = Case::new::<u32>(SetIntersection::new(n, n / 2).variant(name)).given(&counted).given(half);
             case.front_of(n, half).exactly(&[n as u32 / 2])
         });
         check(Select::variants(), |name| {

@@ -137,9 +137,7 @@ fn long_windows_of_pools() {
             let op = Pool2d::new(kind.clone(), shape, kernel).stride(stride);
             let x = ones_of(shape);
             let want = reference::pool(&op, &x, None).unwrap();
-            check(Pool2d::variants(), |name| {
-                near(Case::new::<f32>(op.clone().variant(name)).given(&x), &want)
-            });
+            check(Pool2d::variants(), |name| near(Case::new::<f32>(op.clone().variant(name)).given(&x), &want));
             let op = Pool2dBackward::new(kind, shape, kernel).stride(stride);
             let dy = ones_of(op.dy_shape().unwrap());
             if kernel == [2, 2] {
@@ -160,8 +158,7 @@ fn long_windows_of_pools() {
 #[test]
 fn long_lines_of_images() {
     for &n in sample(&LENGTHS, 1) {
-        let images =
-            [Image::grey([1, n]), Image::grey([n, 1]), Image::grey([8, n / 8]), Image::grey([n / 8, 8])];
+        let images = [Image::grey([1, n]), Image::grey([n, 1]), Image::grey([8, n / 8]), Image::grey([n / 8, 8])];
         for &image in sample(&images, 1) {
             let x = ones(image.h * image.w);
             for &radius in sample(&[127, 1], 1) {

@@ -29,9 +29,8 @@ struct Inputs<'d> {
 /// Elements of a type that its domain allows.
 fn elements<T: Sample>(draw: &mut Draw, domain: Domain, operator: &str, shape: &[usize]) -> Vec<T> {
     let n = shape.iter().product();
-    let by = |draw: &mut Draw, f: fn(f64) -> f64| {
-        draw.numbers::<T>(n).iter().map(|x| T::from_f64(f(x.to_f64()))).collect()
-    };
+    let by =
+        |draw: &mut Draw, f: fn(f64) -> f64| draw.numbers::<T>(n).iter().map(|x| T::from_f64(f(x.to_f64()))).collect();
     match domain {
         Domain::Combined if T::DTYPE.is_float() && ["prod", "affine", "recurrence"].contains(&operator) => {
             by(draw, |x| 1.0 + 0.01 * x)
@@ -122,14 +121,11 @@ fn settings(draw: &mut Draw, op: &'static Operation) -> Option<Settings> {
                 let other = draw.option(&NUMBERS);
                 settings.text(option.name, draw.option(&[usual, other]))
             }
-            (Takes::Text("N|H,W"), _) => {
-                settings.text(option.name, draw.option(&["1", "2", "1,2", "0", "3"]))
-            }
+            (Takes::Text("N|H,W"), _) => settings.text(option.name, draw.option(&["1", "2", "1,2", "0", "3"])),
             // References know no functions in WGSL.
             (Takes::Text("FILE"), _) => Ok(()),
             (Takes::Text(form), _) if rarely => {
-                let parts: Vec<_> =
-                    form.split(',').map(|_| draw.option(&["0", "1", "4", "20", "32"])).collect();
+                let parts: Vec<_> = form.split(',').map(|_| draw.option(&["0", "1", "4", "20", "32"])).collect();
                 settings.text(option.name, parts.join(","))
             }
             // Arrays of other shapes are supplied when the op asks for them.

@@ -86,9 +86,7 @@ fn round(gpus: &[Gpu], ops: &[&'static Operation], seed: u64, time: Duration) ->
             let (ran, wrong) = (&ran, &wrong);
             scope.spawn(move || {
                 let mut random = Random::new(seed ^ (thread as u64) << 32);
-                while (Instant::now() < end || ran.load(Relaxed) < ops.len())
-                    && wrong.lock().unwrap().is_empty()
-                {
+                while (Instant::now() < end || ran.load(Relaxed) < ops.len()) && wrong.lock().unwrap().is_empty() {
                     let op = ops[random.next() as usize % ops.len()];
                     let spec = random.next() as usize % SPECS;
                     match one(&gpus[thread % gpus.len()], op, spec, &mut random) {

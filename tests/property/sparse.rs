@@ -50,9 +50,7 @@ fn with_lists(mut case: Case, matrix: &HostMatrix, halves: bool) -> Case {
     for list in matrix.lists() {
         case = match list {
             List::Indices(list) => case.given(list),
-            List::Values(list) if halves => {
-                case.given(&list.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>())
-            }
+            List::Values(list) if halves => case.given(&list.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>()),
             List::Values(list) => case.given(list),
         };
     }
@@ -126,9 +124,8 @@ pub(super) fn spinsert(draw: &mut Draw) -> Case {
     let old = matrix(draw);
     let (rows, cols) = (old.rows, old.cols);
     let n = if rows * cols == 0 { 0 } else { draw.length(0, 200) };
-    let mut index = |extent: usize| -> Vec<u32> {
-        (0..n).map(|_| (draw.random().next() % extent as u64) as u32).collect()
-    };
+    let mut index =
+        |extent: usize| -> Vec<u32> { (0..n).map(|_| (draw.random().next() % extent as u64) as u32).collect() };
     let (row_idxs, col_idxs) = (index(rows), index(cols));
     let (halves, slots) = (draw.option(&[false, true]), draw.option(&[None, Some(3), Some(40)]));
     let held = |x: &f32| f16::from_f32(*x).to_f32();

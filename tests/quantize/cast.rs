@@ -17,11 +17,7 @@ where
     // Elements after the result are kept.
     let output = gpu.upload(&vec![R::from_f64(7.0); x.len() + 3]).unwrap();
     let mut rec = gpu.recorder();
-    Cast::new(x.len())
-        .plan::<T>(gpu)
-        .unwrap()
-        .record(&mut rec, &input, output.slice(..x.len()).unwrap())
-        .unwrap();
+    Cast::new(x.len()).plan::<T>(gpu).unwrap().record(&mut rec, &input, output.slice(..x.len()).unwrap()).unwrap();
     rec.submit().unwrap();
     let mut got = output.read().unwrap();
     assert_eq!(got.split_off(x.len()), [R::from_f64(7.0); 3], "{}", device.label);
@@ -40,11 +36,7 @@ fn every_f16_survives_a_round_trip() {
         }
         let exact = cast::<f16, f32>(&halves);
         for (got, half) in run::<f32, f16>(device, &exact).iter().zip(&halves) {
-            assert!(
-                got.to_bits() == half.to_bits() || got.is_nan() && half.is_nan(),
-                "{}: {half:?}",
-                device.label
-            );
+            assert!(got.to_bits() == half.to_bits() || got.is_nan() && half.is_nan(), "{}: {half:?}", device.label);
         }
     }
 }

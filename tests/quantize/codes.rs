@@ -43,10 +43,7 @@ fn run(device: &Device, x: &[f32]) -> (Vec<[u8; 8]>, Vec<[f32; 8]>) {
     kernel.record(&mut rec, &args, [(x.len() / 4).div_ceil(64) as u32, 1, 1]).unwrap();
     rec.submit().unwrap();
     let eights = |bytes: Vec<u8>| bytes.chunks(8).map(|c| c.try_into().unwrap()).collect();
-    (
-        eights(packed.read().unwrap()),
-        unpacked.read().unwrap().chunks(8).map(|c| c.try_into().unwrap()).collect(),
-    )
+    (eights(packed.read().unwrap()), unpacked.read().unwrap().chunks(8).map(|c| c.try_into().unwrap()).collect())
 }
 
 /// Every code, values around the midpoint between neighbours, and random floats of every magnitude.
@@ -71,8 +68,7 @@ fn codes_match_reference() {
     for device in devices() {
         let (packed, unpacked) = run(device, &x);
         for (x, codes) in x.chunks(4).zip(packed) {
-            let wanted: Vec<u8> =
-                x.iter().map(|x| fp8_code(*x)).chain(x.iter().map(|x| int8_code(*x) as u8)).collect();
+            let wanted: Vec<u8> = x.iter().map(|x| fp8_code(*x)).chain(x.iter().map(|x| int8_code(*x) as u8)).collect();
             assert_eq!(codes.as_slice(), wanted, "{} {x:?}", device.label);
         }
         for (word, got) in unpacked.iter().enumerate() {

@@ -162,8 +162,7 @@ fn rejects_invalid_arguments() {
     assert_eq!(kind(GemmInt8::new(1, 1, 131_072)), ErrorKind::TooLarge);
     assert_eq!(kind(GemmInt8::new(usize::MAX, 2, 2)), ErrorKind::TooLarge);
     assert_eq!(kind(GemmInt8::new(1 << 17, 1 << 17, 4)), ErrorKind::TooLarge);
-    for (tile, thread) in
-        [([64, 64, 8], [4, 4]), ([64, 64, 16], [6, 4]), ([60, 64, 16], [8, 4]), ([0, 64, 16], [4, 4])]
+    for (tile, thread) in [([64, 64, 8], [4, 4]), ([64, 64, 16], [6, 4]), ([60, 64, 16], [8, 4]), ([0, 64, 16], [4, 4])]
     {
         let op = new()
             .variant("double")
@@ -171,19 +170,13 @@ fn rejects_invalid_arguments() {
             .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
         assert_eq!(kind(op), ErrorKind::InvalidArgument, "{tile:?} {thread:?}");
     }
-    assert_eq!(
-        kind(new().variant("tiled").tile(ProductTile { m: 16, n: 16, k: 6 })),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(kind(new().variant("tiled").tile(ProductTile { m: 16, n: 16, k: 6 })), ErrorKind::InvalidArgument);
     assert_eq!(kind(new().variant("tiled").tile(ProductTile { m: 64, n: 64, k: 16 })), ErrorKind::TooLarge);
     assert_eq!(
         kind(new().variant("tiled").tile(ProductTile { m: 1 << 31, n: 1 << 31, k: 1 << 31 })),
         ErrorKind::TooLarge
     );
-    assert_eq!(
-        kind(new().variant("double").tile(ProductTile { m: 256, n: 256, k: 64 })),
-        ErrorKind::TooLarge
-    );
+    assert_eq!(kind(new().variant("double").tile(ProductTile { m: 256, n: 256, k: 64 })), ErrorKind::TooLarge);
     let small = DeviceProfile::webgpu_defaults();
     let e = Op::<f16>::lower(&new().scaled(), &small).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("take f32"), "{e}");

@@ -93,8 +93,7 @@ fn elements<T: Sample>(rows: usize, n: usize) -> Vec<T> {
 }
 
 /// Rows of whole words or not, at any alignment, of one lane and of many.
-const SHAPES: [(usize, usize); 8] =
-    [(3, 4), (5, 3), (300, 8), (3, 130), (7, 132), (2, 1028), (2, 4099), (1, 20_000)];
+const SHAPES: [(usize, usize); 8] = [(3, 4), (5, 3), (300, 8), (3, 130), (7, 132), (2, 1028), (2, 4099), (1, 20_000)];
 
 #[test]
 fn matches_reference_for_rows_of_every_length() {
@@ -146,9 +145,7 @@ fn non_finite_values_are_as_documented() {
             x[3 * n + 1] = -1e-37;
             x[4 * n + 1] = f32::MAX;
             let (int8, fp8) = (Quantize::<i8>::new(5, n), Quantize::<u8>::new(5, n));
-            for (variant, got) in
-                names().filter_map(|v| Some((v, run(device, &int8.clone().variant(v), &x)?)))
-            {
+            for (variant, got) in names().filter_map(|v| Some((v, run(device, &int8.clone().variant(v), &x)?))) {
                 let (want, scale) = quantize(&int8, &x);
                 let what = format!("{}: {variant} {n}", device.label);
                 assert_eq!(got.0, want, "{what}");
@@ -272,8 +269,7 @@ fn input_larger_than_one_binding_is_split() {
     // No data: checks that all of it is read, and where.
     let profile = DeviceProfile::webgpu_defaults();
     let limit = profile.limits.max_storage_binding;
-    for (rows, n, scales) in
-        [(50_000, 1000, Scales::Row), (50_001, 1001, Scales::Row), (40_000, 1024, Scales::Tensor)]
+    for (rows, n, scales) in [(50_000, 1000, Scales::Row), (50_001, 1001, Scales::Row), (40_000, 1024, Scales::Tensor)]
     {
         let program = Op::<f32>::lower(&Quantize::<i8>::new(rows, n).scales(scales), &profile).unwrap();
         let bindings = program.dispatches.iter().flat_map(|d| &d.bindings);

@@ -69,26 +69,17 @@ fn family_of(row: &Value) -> &'static str {
         "attention" => "attention",
         "attention-backward" => "attention: gradients",
         "conv" if dtype == "f16" => "convolution layers, f16: inference",
-        "conv-backward-data" | "conv-backward-weights" if dtype == "f16" => {
-            "convolution layers, f16: gradients"
-        }
+        "conv-backward-data" | "conv-backward-weights" if dtype == "f16" => "convolution layers, f16: gradients",
         "gemm" | "gemm-int8" if by_cuda(row) => "matrix products, by CUDA",
         "gemm" if dtype != "f32" => "matrix products, tensor cores",
-        _ => {
-            FAMILIES
-                .iter()
-                .find(|(_, ops)| ops.contains(&op))
-                .unwrap_or_else(|| panic!("{op} has no family"))
-                .0
-        }
+        _ => FAMILIES.iter().find(|(_, ops)| ops.contains(&op)).unwrap_or_else(|| panic!("{op} has no family")).0,
     }
 }
 
 /// Sorts the measurements into families.
 pub(super) fn grouped(rows: &[Value]) -> Vec<Family> {
     let names = FAMILIES.iter().map(|(name, _)| *name);
-    let names =
-        names.chain(["attention", "attention: gradients", "matrix products, by CUDA", "attention, by CUDA"]);
+    let names = names.chain(["attention", "attention: gradients", "matrix products, by CUDA", "attention, by CUDA"]);
     let family = |name| {
         let of: Vec<_> = rows.iter().filter(|row| family_of(row) == name).collect();
         let mut peers: Vec<_> = of.iter().map(|row| text(row, "peer").to_owned()).collect();
@@ -120,8 +111,7 @@ impl Family {
 /// Writes a row for each family.
 pub(super) fn table(families: &[Family]) -> String {
     let mut table =
-        "| family | peer | cases | slowest case | median | fastest case |\n|---|---|---:|---:|---:|---:|\n"
-            .to_owned();
+        "| family | peer | cases | slowest case | median | fastest case |\n|---|---|---:|---:|---:|---:|\n".to_owned();
     for f in families {
         let (peers, cases) = (f.peers.join(", "), f.ratios.len());
         let _ = writeln!(

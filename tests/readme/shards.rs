@@ -28,8 +28,7 @@ fn on<'a>(all: &'a [Value], row: &Value, devices: u64) -> Option<&'a Value> {
 pub(super) fn table(link: Option<&str>) -> String {
     let all = measured();
     let mut table =
-        "| work | link | one device | two | four | speed-up | devices |\n|---|---|---:|---:|---:|---|---|\n"
-            .to_owned();
+        "| work | link | one device | two | four | speed-up | devices |\n|---|---|---:|---:|---:|---|---|\n".to_owned();
     let wanted = |row: &&Value| row["devices"] == 2 && link.is_none_or(|link| row["variant"] == link);
     for row in all.iter().filter(wanted) {
         let of = |devices| on(&all, row, devices).map(|row| number(row, "seconds"));

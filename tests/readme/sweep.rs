@@ -25,8 +25,7 @@ fn mean_and_worst(rows: &[&Value], key: &str) -> Option<[f64; 2]> {
 /// The day of the rows, or the first and the last.
 fn span_of_dates(rows: &[Value]) -> String {
     let dates: BTreeSet<_> = rows.iter().map(|row| text(row, "date")).collect();
-    let ends: Vec<_> =
-        dates.first().into_iter().chain(dates.last().filter(|_| dates.len() > 1)).copied().collect();
+    let ends: Vec<_> = dates.first().into_iter().chain(dates.last().filter(|_| dates.len() > 1)).copied().collect();
     ends.join(" to ")
 }
 
@@ -63,11 +62,9 @@ pub(super) fn table() -> String {
             }
         }
         for [op, dtype] in kinds {
-            let of: Vec<_> =
-                card.iter().filter(|row| text(row, "op") == op && text(row, "dtype") == dtype).collect();
+            let of: Vec<_> = card.iter().filter(|row| text(row, "op") == op && text(row, "dtype") == dtype).collect();
             let ratio = |row: &&&Value| number(row, "ratio");
-            let worst =
-                of.iter().filter(|row| ratio(row).is_finite()).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+            let worst = of.iter().filter(|row| ratio(row).is_finite()).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
             table += &format!(
                 "| {} | {op} | {dtype} | {} | {} | {} | {} |\n",
                 text(&card[0], "adapter"),

@@ -4,18 +4,11 @@ use super::{Caller, open, refused};
 use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use std::ops::Bound::{Excluded, Included, Unbounded};
-use tilework::ErrorKind::{
-    Aliasing, Buffer as Wrong, InvalidArgument, OutOfMemory, Shape, TooLarge, Unsupported,
-};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, OutOfMemory, Shape, TooLarge, Unsupported};
 use tilework::{Element, Gpu, Plannable, Reduce, Slice, Sum, Zip, ZipFn};
 
 fn raw(gpu: &Gpu, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    gpu.device().create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage,
-        mapped_at_creation: false,
-    })
+    gpu.device().create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false })
 }
 
 #[test]

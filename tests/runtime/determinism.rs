@@ -8,8 +8,8 @@ use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, ScanOffsets,
-    Scatter, ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
+    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, ScanOffsets, Scatter,
+    ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
 };
 
 fn varies(program: &Program) -> bool {
@@ -103,10 +103,7 @@ fn a_decision_names_the_excluded_variant_and_the_reason() {
     let free = lower(&Scan::new(Sum, 1 << 20));
     let asked = lower(&Scan::new(Sum, 1 << 20).deterministic());
     assert_eq!((free.variant, asked.variant, asked.by), ("lookback", "hierarchical", DecidedBy::Policy));
-    assert!(
-        asked.why.contains("`lookback` is skipped") && asked.why.contains("`deterministic` asks"),
-        "{asked:?}"
-    );
+    assert!(asked.why.contains("`lookback` is skipped") && asked.why.contains("`deterministic` asks"), "{asked:?}");
     let profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
     let by_device = Op::<f32>::lower(&Scan::new(Sum, 1 << 20), &profile).unwrap().decision;
     assert!(by_device.why.contains("`GpuOptions::deterministic` asks"), "{by_device:?}");

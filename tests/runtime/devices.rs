@@ -47,11 +47,9 @@ fn a_missing_adapter_error_lists_the_available_ones() {
         return;
     }
     let first = Gpu::adapters()[0].name.clone();
-    for filter in [
-        AdapterFilter::Name("no such card".into()),
-        AdapterFilter::Index(99),
-        AdapterFilter::Index(usize::MAX),
-    ] {
+    for filter in
+        [AdapterFilter::Name("no such card".into()), AdapterFilter::Index(99), AdapterFilter::Index(usize::MAX)]
+    {
         refused(request(filter, None), NoAdapter, &["no adapter fits", "this machine has", &first]);
     }
 }

@@ -33,8 +33,7 @@ fn wgsl_errors_name_file_and_line() {
         (whole("").replace("fn k", "fn other"), &["`k`", "other"]),
         ("@fragment fn k() {}".into(), &["@compute"]),
         (
-            "@group(1) @binding(0) var<storage, read_write> far: array<u32>;\n".to_owned()
-                + &whole("far[0] = 1u;"),
+            "@group(1) @binding(0) var<storage, read_write> far: array<u32>;\n".to_owned() + &whole("far[0] = 1u;"),
             &["far", "@group(0)"],
         ),
         ("@group(0) @binding(0) var t: texture_2d<f32>;\n".to_owned() + &whole("_ = t;"), &["buffers only"]),
@@ -49,9 +48,8 @@ fn wgsl_errors_name_file_and_line() {
 fn rejects_a_kernel_above_the_limits() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
-    let bindings: String = (0..9)
-        .map(|i| format!("@group(0) @binding({i}) var<storage, read_write> x{i}: array<u32>;\n"))
-        .collect();
+    let bindings: String =
+        (0..9).map(|i| format!("@group(0) @binding({i}) var<storage, read_write> x{i}: array<u32>;\n")).collect();
     let uses: String = (0..9).map(|i| format!("x{i}[0] = 1u;")).collect();
     let many = format!("{bindings}@compute @workgroup_size(1) fn k() {{ {uses} }}");
     refused(gpu.kernel("many.wgsl", &many, "k"), Unsupported, &["9 storage buffers", "8"]);

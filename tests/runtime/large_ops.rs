@@ -29,11 +29,7 @@ fn large_elementwise_ops_match_reference() {
         let wanted: Vec<f16> = halves.iter().map(|x| -*x).collect();
         // The last chunk ends with a word, or within one, or is the only chunk.
         for chunk in [33, 34, 4001] {
-            assert_eq!(
-                streamed.clone().chunk(chunk).map(&halves[..], MapFn::Neg).unwrap(),
-                wanted,
-                "{chunk}"
-            );
+            assert_eq!(streamed.clone().chunk(chunk).map(&halves[..], MapFn::Neg).unwrap(), wanted, "{chunk}");
         }
         // A reader and an iterator give the same result as a slice.
         let bytes = bytemuck::cast_slice::<i32, u8>(&x);
@@ -159,8 +155,7 @@ fn large_f16_scans_match_reference() {
             "fn op_identity() -> T { return T(0); }
              fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0.0); }",
         );
-        let kept: Vec<f16> =
-            (0..100).map(|i| f16::from_f32(if i % 11 == 0 { i as f32 } else { 0.0 })).collect();
+        let kept: Vec<f16> = (0..100).map(|i| f16::from_f32(if i % 11 == 0 { i as f32 } else { 0.0 })).collect();
         let wanted: Vec<f16> = (0..100).map(|i| f16::from_f32((i / 11 * 11) as f32)).collect();
         assert_eq!(streamed.inclusive_scan(&kept[..], last).unwrap(), wanted, "{}", device.label);
     }
@@ -339,11 +334,9 @@ fn ops_stream_more_than_the_device_holds() {
     lap("reduce");
     let counts = streamed.histogram(source(), 1 << 10, 0.0, 4294967296.0).unwrap();
     let desc = |n| Histogram::new(n, 1 << 10).range(0.0, 4294967296.0);
-    let (whole, rest) =
-        (histogram(&desc(len), &block).unwrap(), histogram(&desc(n % len), &block[..n % len]).unwrap());
+    let (whole, rest) = (histogram(&desc(len), &block).unwrap(), histogram(&desc(n % len), &block[..n % len]).unwrap());
     let times = (n / len) as u64;
-    let wanted: Vec<u64> =
-        whole.iter().zip(rest).map(|(&w, r)| times * u64::from(w) + u64::from(r)).collect();
+    let wanted: Vec<u64> = whole.iter().zip(rest).map(|(&w, r)| times * u64::from(w) + u64::from(r)).collect();
     assert_eq!(counts, wanted);
     lap("histogram");
     let mut at = 0;

@@ -43,8 +43,7 @@ impl Listener {
 /// Asserts that one message of the level has all of these words.
 #[track_caller]
 fn heard(messages: &[(log::Level, String)], level: log::Level, words: &[&str]) {
-    let fits =
-        |(l, text): &&(log::Level, String)| *l == level && words.iter().all(|word| text.contains(word));
+    let fits = |(l, text): &&(log::Level, String)| *l == level && words.iter().all(|word| text.contains(word));
     assert_eq!(messages.iter().filter(fits).count(), 1, "{level} with {words:?} in {messages:#?}");
 }
 
@@ -63,15 +62,11 @@ fn hears_of_devices() {
     let gpu = pollster::block_on(Gpu::request(options)).unwrap();
     let messages = listener.take();
     heard(&messages, log::Level::Info, &["opened", name, "features:", "cache: off"]);
-    let software =
-        messages.iter().any(|(level, text)| *level == log::Level::Warn && text.contains("software"));
+    let software = messages.iter().any(|(level, text)| *level == log::Level::Warn && text.contains("software"));
     assert_eq!(software, gpu.profile().is_cpu(), "{messages:#?}");
     let folder = std::env::temp_dir().join(format!("tilework-log-{}", std::process::id()));
     let cache = CacheDir::At(folder.clone());
-    drop(
-        pollster::block_on(Gpu::request(GpuOptions { adapter: index, cache, ..GpuOptions::default() }))
-            .unwrap(),
-    );
+    drop(pollster::block_on(Gpu::request(GpuOptions { adapter: index, cache, ..GpuOptions::default() })).unwrap());
     heard(&listener.take(), log::Level::Info, &["opened", "cache: in", &folder.to_string_lossy()]);
     let caller = Caller::new(wgpu::Limits::default()).unwrap();
     let first = caller.gpu();

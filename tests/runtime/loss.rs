@@ -36,12 +36,8 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
     drop(gpu.upload(&[1.0f32; 300]).unwrap());
     let (fresh, mut begun) = (gpu.recorder(), gpu.recorder());
     plan.record(&mut begun, &x, &y).unwrap();
-    let desc = wgpu::BufferDescriptor {
-        label: None,
-        size: 16,
-        usage: wgpu::BufferUsages::STORAGE,
-        mapped_at_creation: false,
-    };
+    let desc =
+        wgpu::BufferDescriptor { label: None, size: 16, usage: wgpu::BufferUsages::STORAGE, mapped_at_creation: false };
     let theirs = gpu.device().create_buffer(&desc);
     let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     lose();
@@ -127,11 +123,7 @@ fn every_call_on_a_callers_destroyed_device_reports_its_loss() {
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        assert_eq!(
-            caller.losses.load(Ordering::SeqCst),
-            1,
-            "call {call}: the caller's callback was replaced"
-        );
+        assert_eq!(caller.losses.load(Ordering::SeqCst), 1, "call {call}: the caller's callback was replaced");
         assert_eq!(caller.errors(), 0, "call {call}: the caller's handler saw an error");
     }
 }

@@ -96,10 +96,7 @@ fn trim_returns_all_unused_memory() {
         gpu.wait().unwrap();
         assert_eq!(gpu.memory().pooled, 0);
         if let (Some(before), Some(after)) = (before, allocated()) {
-            assert!(
-                after + (12 << 20) <= before,
-                "{before} bytes before, {after} after, and 12 MiB were pooled"
-            );
+            assert!(after + (12 << 20) <= before, "{before} bytes before, {after} after, and 12 MiB were pooled");
         }
         // Buffers in use stay.
         assert_eq!(gpu.reduce(&kept, Sum).unwrap().read().unwrap(), [n as f32]);
@@ -229,8 +226,7 @@ fn exhaust(gpu: &Gpu, most: usize) {
             // Since Mesa 25 llvmpipe maps memory on first use, so a limit on mapped memory has no effect. wgpu does not
             // ask OpenGL whether an allocation succeeded.
             let DeviceProfile { class, driver, backend, .. } = gpu.profile();
-            let lazy =
-                *class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");
+            let lazy = *class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");
             assert!(lazy || backend == "gl", "{driver}: {most} GiB were allocated");
             return println!("{driver}: {most} GiB were allocated, and not to be had");
         }
@@ -265,8 +261,7 @@ fn out_of_memory_under_a_limit() {
 #[test]
 fn a_full_card_is_a_recoverable_error() {
     // Only on a card: elsewhere memory is shared with the host.
-    if let Some(gpu) = gpu().filter(|g| g.profile().class == DeviceClass::Discrete).and_then(|_| open(false))
-    {
+    if let Some(gpu) = gpu().filter(|g| g.profile().class == DeviceClass::Discrete).and_then(|_| open(false)) {
         exhaust(&gpu, 1000);
     }
 }

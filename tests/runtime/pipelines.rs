@@ -109,9 +109,8 @@ fn pipelines_are_dropped_while_threads_plan_the_same() {
 fn invalid_kernels_leave_nothing_in_memory() {
     let Some(gpu) = open(1000) else { return };
     for i in 0..3 {
-        let plan =
-            Map::new(MapFn::custom(&format!("fn map(x: T) -> T {{ return x + {i}.0 * nothing; }}")), 3)
-                .plan::<f32>(&gpu);
+        let plan = Map::new(MapFn::custom(&format!("fn map(x: T) -> T {{ return x + {i}.0 * nothing; }}")), 3)
+            .plan::<f32>(&gpu);
         assert_eq!(plan.unwrap_err().kind(), tilework::ErrorKind::Shader);
     }
     assert_eq!(gpu.cache().in_memory, 0);

@@ -20,8 +20,7 @@ fn mixed(gpu: &Gpu) -> Profile {
     let x = gpu.upload(&vec![1.0f32; n]).unwrap();
     let (y, z) = (gpu.alloc_zeroed::<f32>(n).unwrap(), gpu.upload(&vec![3.0f32; 500]).unwrap());
     let total = gpu.alloc::<f32>(1).unwrap();
-    let (axpy, sum) =
-        (Axpy::new(n, 0.5).plan::<f32>(gpu).unwrap(), Reduce::new(Sum, n).plan::<f32>(gpu).unwrap());
+    let (axpy, sum) = (Axpy::new(n, 0.5).plan::<f32>(gpu).unwrap(), Reduce::new(Sum, n).plan::<f32>(gpu).unwrap());
     let double = gpu.kernel("double \"it\".wgsl", DOUBLE, "double").unwrap();
     let profile = gpu
         .profile_work(|rec| {
@@ -50,10 +49,7 @@ fn every_op_and_dispatch_is_listed_and_timed() {
         let names: Vec<_> = profile.ops.iter().map(|op| op.op.as_str()).collect();
         let round = ["axpy", "reduce"];
         let own = "double \"it\".wgsl:double";
-        assert_eq!(
-            names,
-            [round, round, round].concat().into_iter().chain(["copy", own, "clear"]).collect::<Vec<_>>()
-        );
+        assert_eq!(names, [round, round, round].concat().into_iter().chain(["copy", own, "clear"]).collect::<Vec<_>>());
         // In order, without overlap on the one queue.
         let mut done = 0.0;
         for op in &profile.ops {
@@ -61,11 +57,7 @@ fn every_op_and_dispatch_is_listed_and_timed() {
             done = op.begin + op.seconds;
             let mut inner = op.begin;
             for dispatch in &op.dispatches {
-                assert_eq!(
-                    dispatch.begin.is_some() && dispatch.seconds.is_some(),
-                    stamped,
-                    "{label}: {op:?}"
-                );
+                assert_eq!(dispatch.begin.is_some() && dispatch.seconds.is_some(), stamped, "{label}: {op:?}");
                 let (Some(begin), Some(seconds)) = (dispatch.begin, dispatch.seconds) else { continue };
                 assert!(begin >= inner && begin + seconds <= done * (1.0 + 1e-12), "{label}: {op:?}");
                 inner = begin + seconds;
@@ -73,25 +65,15 @@ fn every_op_and_dispatch_is_listed_and_timed() {
         }
         let [axpy, reduce, .., copy, own, clear] = &profile.ops[..] else { panic!("{label}: {profile:?}") };
         let bytes = |op: &OpProfile| op.cost.map(|c| c.bytes);
-        assert_eq!(
-            (axpy.dispatches.len(), reduce.dispatches.len(), own.dispatches.len()),
-            (1, 2, 1),
-            "{label}"
-        );
+        assert_eq!((axpy.dispatches.len(), reduce.dispatches.len(), own.dispatches.len()), (1, 2, 1), "{label}");
         assert_eq!(axpy.dispatches[0].cost, axpy.cost, "the only dispatch is the op");
         assert!(reduce.dispatches.iter().all(|d| d.cost.is_none() && d.bound_bytes > 0), "{label}");
         assert_eq!(reduce.variant, "coarsened");
         assert_eq!(bytes(copy), Some(2.0 * 4.0 * 65536.0));
         assert_eq!((bytes(clear), clear.dispatches.len(), copy.dispatches.len()), (Some(2000.0), 0, 0));
         assert_eq!((own.cost, own.percent_of_roofline), (None, None));
-        assert_eq!(
-            (own.dispatches[0].bound_bytes, own.dispatches[0].workgroups),
-            (4 * 65536, Some([1024, 1, 1]))
-        );
-        assert!(
-            axpy.percent_of_roofline.unwrap() > 0.0 && axpy.dispatches[0].kernel.contains("axpy"),
-            "{label}"
-        );
+        assert_eq!((own.dispatches[0].bound_bytes, own.dispatches[0].workgroups), (4 * 65536, Some([1024, 1, 1])));
+        assert!(axpy.percent_of_roofline.unwrap() > 0.0 && axpy.dispatches[0].kernel.contains("axpy"), "{label}");
         assert!((profile.seconds() - profile.ops.iter().map(|op| op.seconds).sum::<f64>()).abs() < 1e-12);
     }
 }
@@ -101,9 +83,7 @@ fn the_table_merges_equal_ops_and_names_the_clock() {
     for d in devices() {
         let profile = mixed(&d.gpu);
         let text = profile.to_string();
-        let line = |word: &str| {
-            text.lines().find(|l| l.starts_with(word)).unwrap_or_else(|| panic!("{word}: {text}"))
-        };
+        let line = |word: &str| text.lines().find(|l| l.starts_with(word)).unwrap_or_else(|| panic!("{word}: {text}"));
         assert!(line("9 ops with 10 dispatches on ").contains(&d.gpu.profile().name), "{text}");
         let wall = text.contains("submitting and waiting included");
         assert_eq!(wall, profile.clock == Clock::Wall, "{text}");
@@ -142,15 +122,11 @@ fn the_trace_is_json_with_nested_events() {
         }
         let inside = |(begin, end): &(u64, u64)| ops.iter().any(|(b, e)| b <= begin && end <= e);
         assert!(dispatches.iter().all(inside), "{}: {dispatches:?} in {ops:?}", d.label);
-        let own =
-            events.iter().find(|e| e["name"] == "double \"it\".wgsl:double" && e["cat"] == "op").unwrap();
+        let own = events.iter().find(|e| e["name"] == "double \"it\".wgsl:double" && e["cat"] == "op").unwrap();
         assert!(own["args"].get("flop").is_none(), "{own}");
         let axpy = events.iter().find(|e| e["name"] == "axpy").unwrap();
         assert_eq!(axpy["args"]["flop"], 2.0 * 65536.0);
-        assert!(
-            axpy["args"]["GB/s"].as_f64().unwrap() > 0.0 && axpy["args"]["variant"].is_string(),
-            "{axpy}"
-        );
+        assert!(axpy["args"]["GB/s"].as_f64().unwrap() > 0.0 && axpy["args"]["variant"].is_string(), "{axpy}");
     }
 }
 

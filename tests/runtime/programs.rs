@@ -9,16 +9,16 @@ use tilework::attention::{Attention, KvType};
 use tilework::dense::ProductTile;
 use tilework::nn::{BiasBackward, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
-    Access, Binding, Cost, Decision, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand,
-    Program, Resource, Source,
+    Access, Binding, Cost, Decision, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand, Program,
+    Resource, Source,
 };
 use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    Blur, Conv2d, ConvTranspose2d, DType, Filter1d, Gather, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax,
-    Map, MapFn, Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax,
-    Spconvert, Spmm, Spmv, Sum, TopK, Transpose,
+    Blur, Conv2d, ConvTranspose2d, DType, Filter1d, Gather, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
+    Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax, Spconvert, Spmm,
+    Spmv, Sum, TopK, Transpose,
 };
 
 fn kernel(text: &str, entry: &'static str) -> Kernel {
@@ -137,9 +137,7 @@ fn rejects_an_inconsistent_program() {
         refused(bad(&|p| p.dispatches[1].bindings[0] = binding), InvalidArgument, &["output"]);
     }
     refused(bad(&|p| p.dispatches[1].bindings[0].size = u64::MAX), TooLarge, &["largest binding"]);
-    for (resource, offset) in
-        [(Resource::Operand(0), 8), (Resource::Operand(0), 2), (out, 0), (out, u64::MAX)]
-    {
+    for (resource, offset) in [(Resource::Operand(0), 8), (Resource::Operand(0), 2), (out, 0), (out, u64::MAX)] {
         let result = bad(&|p| p.dispatches[1].grid = Grid::Indirect { resource, offset });
         refused(result, InvalidArgument, &["three u32"]);
     }
@@ -157,8 +155,7 @@ fn rejects_scratch_bound_for_reading_and_writing() {
         @group(0) @binding(2) var<storage, read_write> output: array<u32>;
         @compute @workgroup_size(1) fn k() { output[0] = input[0]; }";
     let s = bind(Resource::Scratch(0), 0, 64);
-    let p =
-        program(vec![], vec![kernel(text, "k")], vec![dispatch(0, &[], vec![s, s], Grid::Direct([1, 1, 1]))]);
+    let p = program(vec![], vec![kernel(text, "k")], vec![dispatch(0, &[], vec![s, s], Grid::Direct([1, 1, 1]))]);
     refused(gpu.prepare(p), InvalidArgument, &["reads input", "two buffers"]);
     assert_eq!(caller.errors(), 0);
 }
@@ -221,8 +218,7 @@ fn a_modified_program_is_harmless() {
 #[test]
 fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
     let Some(gpu) = open(false) else { return };
-    let lower =
-        |variant: &str| Op::<f32>::lower(&Reduce::new(Sum, 100_000).variant(variant), gpu.profile()).unwrap();
+    let lower = |variant: &str| Op::<f32>::lower(&Reduce::new(Sum, 100_000).variant(variant), gpu.profile()).unwrap();
     let good: Vec<_> = ["interleaved", "sequential", "shared", "coarsened"].map(lower).into();
     gpu.warm_up(&good).unwrap();
     gpu.warm_up::<Program>([]).unwrap();
@@ -266,10 +262,7 @@ fn a_report_says_what_runs_and_why() {
     // Two kernels, the second of which combines the results of the first.
     assert_eq!(report.kernels.len(), 2);
     for kernel in &report.kernels {
-        assert!(
-            kernel.invocations() >= 64 && kernel.workgroup_bytes > 0 && kernel.barriers > 0,
-            "{kernel:?}"
-        );
+        assert!(kernel.invocations() >= 64 && kernel.workgroup_bytes > 0 && kernel.barriers > 0, "{kernel:?}");
     }
     assert!((report.percent_of_roofline(seconds).unwrap() - 100.0).abs() < 1e-9);
     let mut report = report;
@@ -349,14 +342,8 @@ fn rejects_shapes_whose_size_overflows() {
     assert_eq!(net.input_len(), MOST);
     let deep = Sequential::new([1, 1, 1 << 30]).linear(1 << 30).linear(1 << 30);
     assert_eq!(deep.parameter_len().unwrap_err().kind(), TooLarge);
-    let stored = |format| MatrixLayout {
-        rows: MOST,
-        cols: MOST,
-        entries: 1,
-        longest: MOST,
-        format,
-        values: DType::F32,
-    };
+    let stored =
+        |format| MatrixLayout { rows: MOST, cols: MOST, entries: 1, longest: MOST, format, values: DType::F32 };
     let formats = [
         Format::Csr,
         Format::Csc,
@@ -365,12 +352,9 @@ fn rejects_shapes_whose_size_overflows() {
         Format::Ell { width: 1 },
         Format::Coo { sorted: true },
     ];
-    for profile in [
-        DeviceProfile::webgpu_defaults(),
-        DeviceProfile::swiftshader(),
-        DeviceProfile::mesa(),
-        DeviceProfile::h100(),
-    ] {
+    for profile in
+        [DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader(), DeviceProfile::mesa(), DeviceProfile::h100()]
+    {
         let mut all: Vec<tilework::Result<Program>> = vec![
             Op::<f32>::lower(&Filter1d::new(MOST, &[1.0]), &profile),
             Op::<u8>::lower(&Transpose::new(1, MOST), &profile),
@@ -383,10 +367,7 @@ fn rejects_shapes_whose_size_overflows() {
             Op::<f32>::lower(&SoftmaxBackward::new(MOST, 0), &profile),
             Op::<f32>::lower(&Rope::new([MOST, 0, 2, 4]), &profile),
             Op::<i8>::lower(&Gather::new([MOST, 0], MOST), &profile),
-            Op::<f16>::lower(
-                &Pool2dBackward::new(PoolKind::Weighted(vec![1.0]), [1; 4], [MOST; 2]),
-                &profile,
-            ),
+            Op::<f16>::lower(&Pool2dBackward::new(PoolKind::Weighted(vec![1.0]), [1; 4], [MOST; 2]), &profile),
             Op::<f32>::lower(
                 &Gemm::new(8, 8, 8).variant("register").tile(ProductTile { m: u32::MAX, n: 8, k: 8 }),
                 &profile,
@@ -401,10 +382,7 @@ fn rejects_shapes_whose_size_overflows() {
             Op::<f32>::lower(&deep.forward(1), &profile),
         ];
         let long = MatrixLayout { rows: 1, cols: 1, longest: MOST / 3, ..stored(Format::Jds) };
-        all.push(Op::<f32>::lower(
-            &Spconvert::new(long, MatrixLayout { format: Format::Csc, ..long }),
-            &profile,
-        ));
+        all.push(Op::<f32>::lower(&Spconvert::new(long, MatrixLayout { format: Format::Csc, ..long }), &profile));
         for format in formats {
             all.push(Op::<f32>::lower(&Spmv::new(stored(format)), &profile));
             all.push(Op::<f32>::lower(&Spmm::new(stored(format), 3), &profile));

@@ -77,9 +77,7 @@ fn slices_begin_at_any_element() {
         Map: Op<T>,
     {
         let before: Vec<T> = (0..700).map(|i| T::from_f64(f64::from(i % 100))).collect();
-        for (from, to, n) in
-            [(1, 0, 8), (0, 3, 9), (63, 65, 5), (3, 2, 1), (5, 130, 300), (64, 1, 600), (2, 99, 0)]
-        {
+        for (from, to, n) in [(1, 0, 8), (0, 3, 9), (63, 65, 5), (3, 2, 1), (5, 130, 300), (64, 1, 600), (2, 99, 0)] {
             let (x, y) = (gpu.upload(&before).unwrap(), gpu.upload(&before).unwrap());
             let double = MapFn::custom("fn map(x: T) -> T { return x + x; }");
             let plan = Map::new(double, n).plan::<T>(gpu).unwrap();
@@ -236,8 +234,7 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
     let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
     for finished in [true, false] {
         memory_is_kept(&gpu, |x, total, between| {
-            let mut encoder =
-                caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             let mut rec = gpu.recorder_in(&mut encoder);
             plan.record(&mut rec, &x, total).unwrap();
             // Dropping the recorder, as an early return does, must work as well.

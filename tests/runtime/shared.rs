@@ -88,11 +88,7 @@ fn sharing_rejects_invalid_arguments() {
 
 #[test]
 fn identities_match_by_uuid_or_bus_address() {
-    let id = |bus: &str, uuid: u8| DeviceIdentity {
-        name: "card".into(),
-        pci_bus_id: bus.into(),
-        uuid: [uuid; 16],
-    };
+    let id = |bus: &str, uuid: u8| DeviceIdentity { name: "card".into(), pci_bus_id: bus.into(), uuid: [uuid; 16] };
     let card = id("0000:3b:00.0", 7);
     assert!(card.is_same(&id("0000:3B:00.0", 0)) && card.is_same(&id("", 7)));
     assert!(!card.is_same(&id("0000:af:00.0", 8)) && !card.is_same(&id("", 0)));

@@ -60,11 +60,7 @@ fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
     assert_eq!(negated, streamed.map(&ints[..], MapFn::Neg).unwrap(), "map: {what}");
     let sums = streamed.zip(of_ints(), pieces(&negated, &others, tells), ZipFn::Add).unwrap();
     assert_eq!(sums, vec![0; n], "zip: {what}");
-    assert_eq!(
-        streamed.reduce(of_ints(), Sum).unwrap(),
-        ints.iter().fold(0i32, |a, b| a.wrapping_add(*b)),
-        "{what}"
-    );
+    assert_eq!(streamed.reduce(of_ints(), Sum).unwrap(), ints.iter().fold(0i32, |a, b| a.wrapping_add(*b)), "{what}");
     let scanned = streamed.inclusive_scan(of_ints(), Sum).unwrap();
     assert_eq!(scanned, streamed.inclusive_scan(&ints[..], Sum).unwrap(), "inclusive_scan: {what}");
     let scanned = streamed.exclusive_scan(of_ints(), Sum).unwrap();

@@ -158,8 +158,7 @@ fn staging_and_buffers_are_returned_after_a_failure() {
         let allocated = || gpu.device().generate_allocator_report().map(|r| r.total_allocated_bytes);
         let mut seen = Vec::new();
         for round in 0..6 {
-            for (stage, in_flight) in [("fill", 3), ("record", 3), ("drain", 3), ("record", 1), ("drain", 1)]
-            {
+            for (stage, in_flight) in [("fill", 3), ("record", 3), ("drain", 3), ("record", 1), ("drain", 1)] {
                 let fail = |now: &str, chunk: usize| -> Outcome {
                     if (now, chunk) == (stage, 2) { Err("no".into()) } else { Ok(()) }
                 };

@@ -90,13 +90,11 @@ fn many_futures_on_several_threads_resolve() {
                 for t in 0..3u32 {
                     let gpu = gpu.clone();
                     scope.spawn(move || {
-                        let buffers: Vec<_> = (0..40u32)
-                            .map(|i| gpu.upload(&vec![1000 * t + i; 1 + i as usize]).unwrap())
-                            .collect();
+                        let buffers: Vec<_> =
+                            (0..40u32).map(|i| gpu.upload(&vec![1000 * t + i; 1 + i as usize]).unwrap()).collect();
                         let futures = buffers.iter().map(|b| Box::pin(b.read_async()) as _).collect();
-                        for (i, got) in pollster::block_on(join::<Result<Vec<u32>, Error>>(futures))
-                            .into_iter()
-                            .enumerate()
+                        for (i, got) in
+                            pollster::block_on(join::<Result<Vec<u32>, Error>>(futures)).into_iter().enumerate()
                         {
                             assert_eq!(got.unwrap(), vec![1000 * t + i as u32; 1 + i]);
                         }

@@ -45,11 +45,8 @@ fn many_passes_give_one_time() {
     for d in devices() {
         let gpu = &d.gpu;
         let n = 1 << 16;
-        let (x, y, z) = (
-            gpu.upload(&vec![1.0f32; n]).unwrap(),
-            gpu.alloc::<f32>(1).unwrap(),
-            gpu.alloc::<f32>(n).unwrap(),
-        );
+        let (x, y, z) =
+            (gpu.upload(&vec![1.0f32; n]).unwrap(), gpu.alloc::<f32>(1).unwrap(), gpu.alloc::<f32>(n).unwrap());
         let plan = Reduce::new(Sum, n).plan::<f32>(gpu).unwrap();
         let m = gpu
             .measure(7, |rec| {
@@ -62,16 +59,9 @@ fn many_passes_give_one_time() {
         assert_eq!(m.seconds.len(), 7, "{}", d.label);
         assert!(m.min() > 0.0 && m.min() <= m.median() && m.median() <= m.max(), "{}: {m:?}", d.label);
         // More passes than a query set holds.
-        let many = gpu
-            .time(|rec| (0..100).try_for_each(|_| plan.record(rec, &x, &y).and_then(|()| rec.clear(&z))))
-            .unwrap();
-        assert!(
-            many.seconds > 5.0 * m.min(),
-            "{}: {} s for 100, {} s for one",
-            d.label,
-            many.seconds,
-            m.min()
-        );
+        let many =
+            gpu.time(|rec| (0..100).try_for_each(|_| plan.record(rec, &x, &y).and_then(|()| rec.clear(&z)))).unwrap();
+        assert!(many.seconds > 5.0 * m.min(), "{}: {} s for 100, {} s for one", d.label, many.seconds, m.min());
     }
 }
 

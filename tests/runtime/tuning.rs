@@ -11,8 +11,8 @@ use tilework::gpu::{AdapterFilter, CacheDir, Tuning};
 use tilework::program::{Choice, Denied, DeviceProfile, Grid, Op, Program};
 use tilework::tune::{Outcome, Stopped, TuningOptions, tune, tune_with, verify};
 use tilework::{
-    Attention, Blur, Conv2d, Gemm, Gpu, GpuOptions, Histogram, Image, Map, MapFn, Plannable, RadixSort,
-    Reduce, Result, Scan, Select, Softmax, Sum, Zip, ZipFn,
+    Attention, Blur, Conv2d, Gemm, Gpu, GpuOptions, Histogram, Image, Map, MapFn, Plannable, RadixSort, Reduce, Result,
+    Scan, Select, Softmax, Sum, Zip, ZipFn,
 };
 
 const N: usize = 1 << 18;
@@ -169,9 +169,8 @@ fn every_op_has_a_fallback_for_a_denied_variant() {
         let gemm = |profile: &DeviceProfile| Op::<f32>::lower(&Gemm::new(500, 400, 300), profile);
         let softmax = |profile: &DeviceProfile| Op::<f32>::lower(&Softmax::new(50, 400), profile);
         let map = |profile: &DeviceProfile| Op::<f32>::lower(&Map::new(MapFn::Abs, 400), profile);
-        let conv = |profile: &DeviceProfile| {
-            Op::<f32>::lower(&Conv2d::new([2, 8, 20, 20], 8, [3, 3]).pad([1, 1]), profile)
-        };
+        let conv =
+            |profile: &DeviceProfile| Op::<f32>::lower(&Conv2d::new([2, 8, 20, 20], 8, [3, 3]).pad([1, 1]), profile);
         type Lower<'a> = &'a dyn Fn(&DeviceProfile) -> Result<Program>;
         let lowerings: [Lower<'_>; 4] = [&gemm, &softmax, &map, &conv];
         for lower in lowerings {
@@ -207,11 +206,7 @@ fn the_faster_variant_wins_and_is_kept() {
     let other = cache.open(Tuning::Cached).unwrap();
     assert_eq!(op.plan::<f32>(&other).unwrap().program().variant(), "vec4");
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
-    assert_eq!(
-        (report.op, report.default.variant, report.stopped),
-        ("zip", "vec4", Stopped::Done),
-        "{report}"
-    );
+    assert_eq!((report.op, report.default.variant, report.stopped), ("zip", "vec4", Stopped::Done), "{report}");
     assert!(report.best.variant != "vec4" && report.gain() > 2.0, "{report}");
     assert_eq!(report.tried.len(), 2, "{report}");
     assert!(report.tried.iter().all(|(_, o)| matches!(o, Outcome::Measured(s) if *s > 0.0)), "{report}");
@@ -370,9 +365,7 @@ fn a_default_that_disagrees_with_all_others_is_denied() {
     assert_ne!(report.default.variant, "vec4");
     assert!(report.tried.iter().any(|(_, o)| *o == Outcome::Right), "{report}");
     let plan = op.plan::<f32>(&gpu).unwrap();
-    assert!(
-        plan.program().variant() != "vec4" && plan.program().decision.why.contains("failed on this driver")
-    );
+    assert!(plan.program().variant() != "vec4" && plan.program().decision.why.contains("failed on this driver"));
     // Nothing was measured, so nothing is saved.
     assert!(cache.files("tuning").is_empty() && cache.files("denied").len() == 1);
 }
@@ -385,11 +378,7 @@ fn planning_measures_if_allowed() {
     let op = Tampered::new(&[], &["vec4"]);
     let plan = op.plan::<f32>(&gpu).unwrap();
     assert_ne!(plan.program().variant(), "vec4");
-    assert!(
-        plan.program().decision.why.starts_with("tuned on this device"),
-        "{}",
-        plan.program().decision.why
-    );
+    assert!(plan.program().decision.why.starts_with("tuned on this device"), "{}", plan.program().decision.why);
     // The result is saved and looked up from then on.
     let kept = cache.files("tuning");
     assert_eq!(kept.len(), 1);

@@ -17,8 +17,7 @@ fn of_reduce(text: &str) -> tilework::Result<()> {
 }
 
 fn no_gpu() -> tilework::Error {
-    let none =
-        GpuOptions { adapter: tilework::gpu::AdapterFilter::Index(usize::MAX), ..GpuOptions::default() };
+    let none = GpuOptions { adapter: tilework::gpu::AdapterFilter::Index(usize::MAX), ..GpuOptions::default() };
     pollster::block_on(Gpu::request(none)).unwrap_err()
 }
 
@@ -78,9 +77,7 @@ fn a_function_of_wrong_types_is_shown() {
         refused(of_map(text), Shader, &["<user function>:2: ", wanted, mark, "^^^^^"]);
     }
     refused(
-        of_reduce(
-            "fn op_identity() -> T { return T(0); }\nfn op_combine(a: f32, b: f32) -> f32 { return a + b; }",
-        ),
+        of_reduce("fn op_identity() -> T { return T(0); }\nfn op_combine(a: f32, b: f32) -> f32 { return a + b; }"),
         Shader,
         &["<user op>:2: ", "must be `fn op_combine(a: u32, b: u32) -> u32`", "^^^"],
     );

@@ -20,9 +20,7 @@ fn waiting_measuring_and_compiling_do_not_block() {
     let measured = block_on(gpu.measure_async(2, |rec| plan.record(rec, &x, &y))).unwrap();
     assert_eq!(measured.seconds.len(), 2);
     block_on(gpu.wait_async()).unwrap();
-    assert!(
-        block_on(y.slice(..).unwrap().start_read().unwrap().wait_async()).unwrap().into_iter().eq(0..5001)
-    );
+    assert!(block_on(y.slice(..).unwrap().start_read().unwrap().wait_async()).unwrap().into_iter().eq(0..5001));
     let ceilings = block_on(gpu.ceilings_async()).unwrap();
     assert_eq!(gpu.ceilings().unwrap(), ceilings);
 }

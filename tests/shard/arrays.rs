@@ -100,15 +100,11 @@ fn rejects_what_does_not_combine() {
     );
     assert_eq!(kinds(&|rank| rank.top_k(&own(rank)?, 5).map(|_| ())), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(kinds(&|rank| rank.top_k(&own(rank)?, 0).map(|_| ())), [ErrorKind::InvalidArgument; 2]);
-    assert_eq!(
-        kinds(&|rank| rank.top_k(&own(rank)?, 1 + rank.index()).map(|_| ())),
-        [ErrorKind::InvalidArgument; 2]
-    );
+    assert_eq!(kinds(&|rank| rank.top_k(&own(rank)?, 1 + rank.index()).map(|_| ())), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(
         kinds(&|rank| rank.histogram(&own(rank)?, 4 + rank.index(), 0.0, 1.0).map(|_| ())),
         [ErrorKind::InvalidArgument; 2]
     );
-    let bytes =
-        |rank: &shard::Rank<shard::Local>| rank.inclusive_scan(&rank.gpu().upload(&[1u8])?, Max).map(|_| ());
+    let bytes = |rank: &shard::Rank<shard::Local>| rank.inclusive_scan(&rank.gpu().upload(&[1u8])?, Max).map(|_| ());
     assert_eq!(kinds(&bytes), [ErrorKind::Unsupported; 2]);
 }

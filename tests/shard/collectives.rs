@@ -12,8 +12,7 @@ fn all_reduce_gives_all_ranks_the_same_bits() {
     for p in 1..=5 {
         let Some(gpus) = group(p) else { return };
         for n in LENS {
-            let of =
-                |rank: usize| (0..n).map(|i| ((i * 31 + rank * 7) % 97) as f32 - 48.0).collect::<Vec<_>>();
+            let of = |rank: usize| (0..n).map(|i| ((i * 31 + rank * 7) % 97) as f32 - 48.0).collect::<Vec<_>>();
             let results = shard::run(&gpus, LIMIT, |rank| {
                 let mut all = [Combine::Sum, Combine::Min, Combine::Max].map(|_| of(rank.index()));
                 for (data, how) in all.iter_mut().zip([Combine::Sum, Combine::Min, Combine::Max]) {

@@ -52,9 +52,7 @@ impl Transport for Faulty {
         let number = self.sent.replace(self.sent.get() + 1);
         match self.fault {
             Fault::Lost(at) if at == number => Ok(()),
-            Fault::Cut(at) if at == number => {
-                self.inner.send(to, header, &bytes[..bytes.len().saturating_sub(1)])
-            }
+            Fault::Cut(at) if at == number => self.inner.send(to, header, &bytes[..bytes.len().saturating_sub(1)]),
             Fault::Late(at, by) if at == number => {
                 std::thread::sleep(by);
                 self.inner.send(to, header, bytes)
@@ -201,8 +199,7 @@ fn a_lost_device_ends_all_ranks() {
             }
             job(rank)
         });
-        let kinds: Vec<_> =
-            results.unwrap().into_iter().map(|r| r.expect_err(name)).map(|e| e.kind()).collect();
+        let kinds: Vec<_> = results.unwrap().into_iter().map(|r| r.expect_err(name)).map(|e| e.kind()).collect();
         // A rank that still copies from the lost device says so.
         let told = [ErrorKind::Io, ErrorKind::Timeout, ErrorKind::DeviceLost];
         assert!(told.contains(&kinds[0]), "{name}: {kinds:?}");
@@ -219,10 +216,7 @@ fn a_rank_that_panics_is_an_error() {
         rank.barrier()
     });
     let error = failed.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Callback && error.to_string().contains("rank 1 has panicked"),
-        "{error}"
-    );
+    assert!(error.kind() == ErrorKind::Callback && error.to_string().contains("rank 1 has panicked"), "{error}");
 }
 
 #[test]
@@ -231,11 +225,7 @@ fn ranks_that_make_different_calls_are_told() {
     let told = |work: &(dyn Fn(&Rank<Local>) -> Result<()> + Sync)| {
         let results = shard::run_each(&gpus, Duration::from_secs(5), work).unwrap();
         let errors = results.into_iter().filter_map(Result::err);
-        errors
-            .map(|e| (e.kind(), e.to_string()))
-            .find(|(kind, _)| *kind == ErrorKind::InvalidArgument)
-            .unwrap()
-            .1
+        errors.map(|e| (e.kind(), e.to_string())).find(|(kind, _)| *kind == ErrorKind::InvalidArgument).unwrap().1
     };
     let types = told(&|rank| match rank.index() {
         0 => rank.all_reduce(&mut [1.0f32; 4], Combine::Sum),
@@ -250,10 +240,7 @@ fn ranks_that_make_different_calls_are_told() {
     });
     assert!(calls.contains("barrier") && calls.contains("broadcast"), "{calls}");
     let nobody = shard::run(&gpus, LIMIT, |rank| rank.broadcast(2, &mut [0u32])).unwrap_err();
-    assert!(
-        nobody.kind() == ErrorKind::InvalidArgument && nobody.to_string().contains("no rank 2"),
-        "{nobody}"
-    );
+    assert!(nobody.kind() == ErrorKind::InvalidArgument && nobody.to_string().contains("no rank 2"), "{nobody}");
 }
 
 /// Two ranks on one device, or a machine without NCCL, CUDA or the variable: the same error on every rank, at once.

@@ -43,9 +43,8 @@ fn files_that_are_not_there_or_not_whole_are_errors_on_every_rank() {
     let Some(gpus) = group(2) else { return };
     let (odd, good) = (file(&[1, 2, 3, 4, 5]), file(&[0; 8]));
     let kinds = |paths: [&std::path::Path; 2]| {
-        let results = shard::run_each(&gpus, LIMIT, |rank| {
-            rank.reduce_file::<u32, _, _>(paths[rank.index()], Sum).map(|_| ())
-        });
+        let results =
+            shard::run_each(&gpus, LIMIT, |rank| rank.reduce_file::<u32, _, _>(paths[rank.index()], Sum).map(|_| ()));
         results.unwrap().into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
     };
     assert_eq!(kinds([odd.path(); 2]), [ErrorKind::Malformed; 2]);

@@ -49,8 +49,7 @@ where
     }
     // Parts of k round once each.
     let rounding = if T::DTYPE.size() == 2 { 2f64.powi(-10) * p as f64 * 8.0 } else { 0.0 };
-    let bound: Vec<f64> =
-        bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
+    let bound: Vec<f64> = bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
     assert_close(&format!("{m} x {n} x {k} of {} on {p}", T::DTYPE), &numbers(&got), &want, &bound);
 }
 

@@ -48,12 +48,7 @@ fn table() -> String {
         };
         let gemm = cell(p, m.gemm(p, 1 << 15), one.gemm(1, 1 << 15), m.gemm(p, scaled(32768.0, 1.0 / 3.0)));
         let sort = cell(p, m.sort(p, 1 << 31), one.sort(1, 1 << 31), m.sort(p, p << 31));
-        let cg = cell(
-            p,
-            m.cg_iteration(p, 400),
-            one.cg_iteration(1, 400),
-            m.cg_iteration(p, scaled(400.0, 1.0 / 3.0)),
-        );
+        let cg = cell(p, m.cg_iteration(p, 400), one.cg_iteration(1, 400), m.cg_iteration(p, scaled(400.0, 1.0 / 3.0)));
         text += &format!("| {p} | {reduce} | {gemm} | {sort} | {cg} |\n");
     }
     text
@@ -99,8 +94,7 @@ fn formulas_agree_with_ranks_that_count() {
             model
                 .run(4, |rank| {
                     let neighbours = [rank.checked_sub(1), (rank + 1 < p).then_some(rank + 1)];
-                    let sends =
-                        neighbours.iter().flatten().map(|&to| schedule::Step::Send { to, range: 0..plane });
+                    let sends = neighbours.iter().flatten().map(|&to| schedule::Step::Send { to, range: 0..plane });
                     let takes = neighbours.iter().flatten().map(|&from| schedule::Step::Receive {
                         from,
                         range: 0..plane,
@@ -115,11 +109,7 @@ fn formulas_agree_with_ranks_that_count() {
             assert_eq!(counted.messages, 4 * (p as u64 - 1));
             let halo = link.latency + 2.0 * 4.0 * plane as f64 / link.bandwidth;
             let formula = halo + predicted.all_reduce(p, 8.0);
-            assert!(
-                (counted.seconds - formula).abs() < 0.05 * formula,
-                "{p}: {} and {formula}",
-                counted.seconds
-            );
+            assert!((counted.seconds - formula).abs() < 0.05 * formula, "{p}: {} and {formula}", counted.seconds);
         }
     }
 }
@@ -134,15 +124,11 @@ fn blocks_of_a_product_are_counted() {
         let mut model = Model::new(p, link);
         let steps = |mates: &[usize]| {
             let sends = mates.iter().map(|&to| schedule::Step::Send { to, range: 0..block });
-            let takes =
-                mates.iter().map(|&from| schedule::Step::Receive { from, range: 0..block, combine: false });
+            let takes = mates.iter().map(|&from| schedule::Step::Receive { from, range: 0..block, combine: false });
             sends.chain(takes).collect::<Vec<_>>()
         };
-        let of_row = |r: usize| {
-            (0..columns).map(|c| r / columns * columns + c).filter(|&o| o != r).collect::<Vec<_>>()
-        };
-        let of_column =
-            |r: usize| (0..rows).map(|i| i * columns + r % columns).filter(|&o| o != r).collect::<Vec<_>>();
+        let of_row = |r: usize| (0..columns).map(|c| r / columns * columns + c).filter(|&o| o != r).collect::<Vec<_>>();
+        let of_column = |r: usize| (0..rows).map(|i| i * columns + r % columns).filter(|&o| o != r).collect::<Vec<_>>();
         model.run(4, |rank| steps(&of_row(rank))).unwrap();
         model.run(4, |rank| steps(&of_column(rank))).unwrap();
         let counted = model.counted();

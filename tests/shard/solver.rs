@@ -75,8 +75,7 @@ fn products_match_the_reference() {
                 let results = shard::run(&gpus, LIMIT, |rank| {
                     let mine = rows[rank.index()].clone();
                     let matrix = rank.matrix(&rows_of(&a, &mine))?;
-                    let (there, y) =
-                        (rank.alloc::<f32>(matrix.vector_len())?, rank.gpu().alloc::<f32>(mine.len())?);
+                    let (there, y) = (rank.alloc::<f32>(matrix.vector_len())?, rank.gpu().alloc::<f32>(mine.len())?);
                     if !mine.is_empty() {
                         there.slice(..mine.len())?.write(&matrix.permute(&x[mine])?)?;
                     }
@@ -113,8 +112,7 @@ fn solutions_match_those_of_one_device() {
     let Some(gpu) = gpu() else { return };
     let a = poisson(9);
     let truth: Vec<f32> = Random::new(3).elements(a.rows);
-    let b: Vec<f32> =
-        reference::spmv(1.0, &a, &truth, 0.0, &truth).unwrap().into_iter().map(|x| x as f32).collect();
+    let b: Vec<f32> = reference::spmv(1.0, &a, &truth, 0.0, &truth).unwrap().into_iter().map(|x| x as f32).collect();
     let there = gpu.upload_matrix(&a).unwrap();
     let method = ConjugateGradient::new(there.layout()).tolerance(1e-5);
     let (b_there, x) = (gpu.upload(&b).unwrap(), gpu.alloc_zeroed::<f32>(a.rows).unwrap());
@@ -126,11 +124,10 @@ fn solutions_match_those_of_one_device() {
                 let matrix = rank.matrix(&rows_of(&a, &mine))?;
                 let (mut x, mut told) = (vec![0.0; mine.len()], 0);
                 let options = ShardedCg::default();
-                let solution =
-                    rank.conjugate_gradient(&options, &matrix, &b[mine], &mut x, |i, residual| {
-                        assert!(i == told && residual >= 0.0);
-                        told += 1;
-                    })?;
+                let solution = rank.conjugate_gradient(&options, &matrix, &b[mine], &mut x, |i, residual| {
+                    assert!(i == told && residual >= 0.0);
+                    told += 1;
+                })?;
                 assert_eq!(solution.history.len(), told);
                 Ok((solution, x))
             });
@@ -152,13 +149,8 @@ fn failures_have_an_outcome() {
     let solve = |values: [f32; 2], b: [f32; 2], options: ShardedCg| {
         let results = shard::run(&gpus, LIMIT, |rank| {
             let r = rank.index();
-            let rows = Csr {
-                rows: 1,
-                cols: 2,
-                row_ptrs: vec![0, 1],
-                col_idxs: vec![r as u32],
-                values: vec![values[r]],
-            };
+            let rows =
+                Csr { rows: 1, cols: 2, row_ptrs: vec![0, 1], col_idxs: vec![r as u32], values: vec![values[r]] };
             let matrix = rank.matrix(&rows)?;
             let mut x = [0.0];
             rank.conjugate_gradient(&options, &matrix, &b[r..=r], &mut x, |_, _| ()).map(|s| (s, x[0]))

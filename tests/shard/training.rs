@@ -24,11 +24,8 @@ fn losses_are_those_of_one_device() {
     let net = network();
     let x: Vec<f32> = Random::new(4).elements(SAMPLES * 36);
     let labels: Vec<u32> = (0..SAMPLES as u32).map(|i| i % 3).collect();
-    let optimizers: [Optimizer; 3] = [
-        Adam::for_network(0.01).into(),
-        Sgd::for_network(0.1).into(),
-        Sgd::for_network(0.1).with_momentum(0.9).into(),
-    ];
+    let optimizers: [Optimizer; 3] =
+        [Adam::for_network(0.01).into(), Sgd::for_network(0.1).into(), Sgd::for_network(0.1).with_momentum(0.9).into()];
     for optimizer in optimizers {
         let step = net.train(SAMPLES, optimizer.clone()).plan::<f32>(gpu).unwrap();
         let (images, target) = (gpu.upload(&x).unwrap(), gpu.upload(&labels).unwrap());
@@ -51,8 +48,7 @@ fn losses_are_those_of_one_device() {
                 let images = rank.gpu().upload(&x[36 * begin..36 * end])?;
                 let target = rank.gpu().upload(&labels[begin..end])?;
                 let mut trainer = rank.trainer(&net, end - begin, optimizer.clone(), 7)?;
-                let losses =
-                    (0..12).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;
+                let losses = (0..12).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;
                 Ok((losses, trainer.parameters().read()?))
             });
             for (losses, trained) in results.unwrap() {
@@ -79,22 +75,19 @@ fn all_ranks_have_the_same_parameters() {
         trainer.parameters().read()
     });
     let all = results.unwrap();
-    assert!(
-        all.iter().all(|p| bytemuck::cast_slice::<f32, u32>(p) == bytemuck::cast_slice::<f32, u32>(&all[0]))
-    );
+    assert!(all.iter().all(|p| bytemuck::cast_slice::<f32, u32>(p) == bytemuck::cast_slice::<f32, u32>(&all[0])));
 }
 
 #[test]
 fn rejects_what_ranks_cannot_share() {
     let Some(gpus) = group(2) else { return };
-    let kinds =
-        |net: &(dyn Fn(usize) -> Sequential + Sync), batch: [usize; 2], seed: u64, optimizer: Optimizer| {
-            let results = shard::run_each(&gpus, LIMIT, |rank| {
-                let r = rank.index();
-                rank.trainer(&net(r), batch[r], optimizer.clone(), 1 + seed * r as u64).map(|_| ())
-            });
-            results.unwrap().into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
-        };
+    let kinds = |net: &(dyn Fn(usize) -> Sequential + Sync), batch: [usize; 2], seed: u64, optimizer: Optimizer| {
+        let results = shard::run_each(&gpus, LIMIT, |rank| {
+            let r = rank.index();
+            rank.trainer(&net(r), batch[r], optimizer.clone(), 1 + seed * r as u64).map(|_| ())
+        });
+        results.unwrap().into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
+    };
     let adam: Optimizer = Adam::for_network(0.01).into();
     assert_eq!(kinds(&|_| network(), [1, 0], 0, adam.clone()), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(kinds(&|_| network(), [1, 1], 1, adam.clone()), [ErrorKind::InvalidArgument; 2]);
@@ -109,8 +102,7 @@ fn rejects_what_ranks_cannot_share() {
 #[test]
 fn gradients_of_large_layers_travel_in_buckets() {
     let Some(gpu) = gpu() else { return };
-    let net =
-        || Sequential::new([1, 1, 1030]).flatten().linear(1024).activation(Activation::Relu).linear(1028);
+    let net = || Sequential::new([1, 1, 1030]).flatten().linear(1024).activation(Activation::Relu).linear(1028);
     let parameters = net().parameter_len().unwrap();
     let (x, label): (Vec<f32>, _) = (Random::new(3).elements(2 * 1030), [5u32, 900]);
     let adam = || Adam::for_network(0.001);
@@ -128,8 +120,7 @@ fn gradients_of_large_layers_travel_in_buckets() {
     }
     let results = shard::run(&group(2).unwrap(), LIMIT, |rank| {
         let i = rank.index();
-        let (images, target) =
-            (rank.gpu().upload(&x[1030 * i..1030 * (i + 1)])?, rank.gpu().upload(&label[i..=i])?);
+        let (images, target) = (rank.gpu().upload(&x[1030 * i..1030 * (i + 1)])?, rank.gpu().upload(&label[i..=i])?);
         let mut trainer = rank.trainer(&net(), 1, adam(), 7)?;
         let before = rank.traffic();
         let losses = (0..3).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;

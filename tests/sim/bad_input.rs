@@ -42,10 +42,7 @@ fn validation_errors_name_file_and_line() {
 fn missing_and_small_buffers_are_reported() {
     let options = Options::default();
     let (kind, text) = refused(KERNEL, "scale", &[16], &options);
-    assert!(
-        kind == ErrorKind::Shape && text.contains("1 buffers") && text.contains("params, data"),
-        "{text}"
-    );
+    assert!(kind == ErrorKind::Shape && text.contains("1 buffers") && text.contains("params, data"), "{text}");
     let (kind, text) = refused(KERNEL, "scale", &[4, 16], &options);
     assert!(kind == ErrorKind::Shape && text.contains("`params`") && text.contains('8'), "{text}");
     let (kind, text) = refused(KERNEL, "scale", &[16, 8], &options);
@@ -225,16 +222,11 @@ fn the_largest_grid_is_sampled() {
 fn rejects_memory_that_no_device_has() {
     let options = Options::default();
     let kernel = |module: &str, body: &str| {
-        format!(
-            "{module} @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) i: u32) {{ {body} }}"
-        )
+        format!("{module} @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) i: u32) {{ {body} }}")
     };
     let (kind, text) =
         refused(&kernel("var<workgroup> wg: array<u32, 0x0fffffffu>;", "wg[i] = i;"), "f", &[], &options);
-    assert!(
-        kind == ErrorKind::TooLarge && text.contains("1073741820 bytes of workgroup memory in `wg`"),
-        "{text}"
-    );
+    assert!(kind == ErrorKind::TooLarge && text.contains("1073741820 bytes of workgroup memory in `wg`"), "{text}");
     let many = "var<private> a: array<u32, 900000>; var<private> b: array<u32, 900000>;";
     let (kind, text) = refused(&kernel(many, "a[i] = b[i];"), "f", &[], &options);
     assert!(kind == ErrorKind::TooLarge && text.contains("`b` of 900000 words"), "{text}");

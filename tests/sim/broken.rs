@@ -32,14 +32,8 @@ fn matrices() -> Vec<Vec<u8>> {
 
 fn cases() -> Vec<Case> {
     use FindingKind::*;
-    let case = |file, entry, x, buffers, finds| Case {
-        file,
-        flag: "BROKEN",
-        entry,
-        workgroups: [x, 1, 1],
-        buffers,
-        finds,
-    };
+    let case =
+        |file, entry, x, buffers, finds| Case { file, flag: "BROKEN", entry, workgroups: [x, 1, 1], buffers, finds };
     let matmul = |flag, finds| {
         let buffers = matrices;
         Case { file: "matmul", flag, entry: "multiply", workgroups: [2, 2, 1], buffers, finds }
@@ -101,8 +95,7 @@ fn run(case: &Case, text: &str, schedule: Schedule, subgroup_size: u32) -> Repor
         .unwrap_or_else(|e| panic!("{}: {e}", case.file))
 }
 
-const SCHEDULES: [Schedule; 4] =
-    [Schedule::InOrder, Schedule::Reverse, Schedule::Random(5), Schedule::Adversarial];
+const SCHEDULES: [Schedule; 4] = [Schedule::InOrder, Schedule::Reverse, Schedule::Random(5), Schedule::Adversarial];
 
 #[test]
 fn each_broken_kernel_is_reported_at_its_line() {
@@ -127,8 +120,7 @@ fn each_broken_kernel_is_reported_at_its_line() {
             let found = there.next();
             let found = found.unwrap_or_else(|| panic!("{label}: no {:?} at {line}:\n{report}", case.finds));
             // Some need two threads: the finding also names the place of the other.
-            let takes_two =
-                [Race, SameValueRace, NonUniformBarrier, NonUniformSubgroup].contains(&case.finds);
+            let takes_two = [Race, SameValueRace, NonUniformBarrier, NonUniformSubgroup].contains(&case.finds);
             assert_eq!(found.other.is_some(), takes_two, "{label}: {found}");
             if let Some((at, other)) = &found.other {
                 let marked = text.lines().nth(at.line as usize - 1).unwrap_or_default();
@@ -168,10 +160,7 @@ fn a_finding_names_both_threads() {
     assert_eq!((race.thread.workgroup, other.workgroup), ([1, 0, 0], [0, 0, 0]));
     assert_eq!((race.thread.local, race.thread.global, line), ([0; 3], [64, 0, 0], &race.at));
     let told = race.to_string();
-    assert!(
-        told.contains("byte 0 of `sum`") && told.contains("thread (64, 0, 0) of workgroup (1, 0, 0)"),
-        "{told}"
-    );
+    assert!(told.contains("byte 0 of `sum`") && told.contains("thread (64, 0, 0) of workgroup (1, 0, 0)"), "{told}");
 }
 
 #[test]
@@ -216,8 +205,7 @@ fn waiting_for_a_running_workgroup_is_not_a_livelock() {
     }
     for schedule in [Schedule::LastFirst, Schedule::Adversarial] {
         let report = run("among_workgroups", schedule);
-        let found =
-            report.of(FindingKind::Livelock).next().unwrap_or_else(|| panic!("{schedule:?}: {report}"));
+        let found = report.of(FindingKind::Livelock).next().unwrap_or_else(|| panic!("{schedule:?}: {report}"));
         assert_eq!(found.at.line, 15);
     }
     for schedule in SCHEDULES {
@@ -240,10 +228,7 @@ fn an_index_out_of_bounds_is_reported_with_its_array() {
     let report = sim::run_wgsl("k.wgsl", text, "f", [1, 1, 1], &mut buffers, &Options::default()).unwrap();
     let told: Vec<_> = report.findings.iter().map(|f| (f.at.line, f.message.as_str())).collect();
     let write = "a write of element";
-    assert_eq!(
-        told,
-        [(6, &*format!("{write} 5 of `data` of 3")), (7, &*format!("{write} 9 of `data` of 4"))]
-    );
+    assert_eq!(told, [(6, &*format!("{write} 5 of `data` of 3")), (7, &*format!("{write} 9 of `data` of 4"))]);
 }
 
 #[test]
@@ -253,8 +238,7 @@ fn repaired_kernels_compute_the_right_results() {
         let case = all.iter().find(|c| c.file == file).unwrap();
         let mut buffers = (case.buffers)();
         let options = Options { schedule, subgroup_size: 8, ..Options::default() };
-        sim::run_wgsl("k.wgsl", &case.text(false), case.entry, case.workgroups, &mut buffers, &options)
-            .unwrap();
+        sim::run_wgsl("k.wgsl", &case.text(false), case.entry, case.workgroups, &mut buffers, &options).unwrap();
         buffers
     };
     for schedule in SCHEDULES {

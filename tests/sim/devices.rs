@@ -69,8 +69,7 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
 fn difference(dtype: DType, a: &[u8], b: &[u8]) -> f64 {
     let (a, b) = (floats(dtype, a), floats(dtype, b));
     let largest = a.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs()));
-    let wrong =
-        a.iter().zip(&b).map(|(x, y)| if x == y || x.is_nan() && y.is_nan() { 0.0 } else { (x - y).abs() });
+    let wrong = a.iter().zip(&b).map(|(x, y)| if x == y || x.is_nan() && y.is_nan() { 0.0 } else { (x - y).abs() });
     // Not `max`, which would ignore a NaN.
     wrong.fold(0.0, |m: f64, d| if d <= m { m } else { d }) / largest
 }
@@ -86,9 +85,8 @@ fn every_variant_matches_the_device() {
     let mut ran = BTreeSet::new();
     for (i, op) in tilework::operations().filter(|op| !op.solver).enumerate() {
         // The default run compares an op in eight: other tests compare each op with its reference in both places.
-        for variant in sample((op.variants)(), usize::from(i % 8 == 0))
-            .iter()
-            .filter(|v| v.requires.missing(profile).is_none())
+        for variant in
+            sample((op.variants)(), usize::from(i % 8 == 0)).iter().filter(|v| v.requires.missing(profile).is_none())
         {
             let mut all = match (op.samples)(profile, variant.name) {
                 Ok(all) => all,
@@ -159,11 +157,8 @@ const FLOATS: &str = "
 /// A kernel that evaluates expressions of `a` and `b`, of the same as signed `i` and `j`, and of `x` and `y`, which are
 /// exact in f16: WGSL lets devices round quotients and conversions to f16 either way.
 fn kernel(functions: &[&str], ty: &str) -> String {
-    let stores: String = functions
-        .iter()
-        .enumerate()
-        .map(|(i, f)| format!("        output[at + {i}u] = {ty}({f});\n"))
-        .collect();
+    let stores: String =
+        functions.iter().enumerate().map(|(i, f)| format!("        output[at + {i}u] = {ty}({f});\n")).collect();
     let n = functions.len();
     format!(
         "@group(0) @binding(0) var<storage, read> input: array<u32>;
@@ -282,8 +277,7 @@ fn wgsl_functions_match_the_device() {
 fn random_kernels_match_the_device() {
     let Some(gpu) = support::gpu().filter(|gpu| gpu.profile().features.subgroups) else { return };
     let subgroup_size = gpu.profile().subgroup_sizes.0;
-    let schedules =
-        [Schedule::InOrder, Schedule::Reverse, Schedule::Random(9), Schedule::LastFirst, Schedule::Stalled];
+    let schedules = [Schedule::InOrder, Schedule::Reverse, Schedule::Random(9), Schedule::LastFirst, Schedule::Stalled];
     for (seed, schedule) in (0..cases(25) as u64).zip(schedules.into_iter().cycle()) {
         let text = program(seed);
         let random = &mut Random::new(seed);

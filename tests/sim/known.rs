@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use tilework::analysis::{
-    Axis, Dram, Interleaving, Matmul, brent_kung_operations, coarsened_steps, divergence,
-    kogge_stone_operations, lane_position, reads_from_shared, reduction_operations, segments,
-    uncoarsened_steps,
+    Axis, Dram, Interleaving, Matmul, brent_kung_operations, coarsened_steps, divergence, kogge_stone_operations,
+    lane_position, reads_from_shared, reduction_operations, segments, uncoarsened_steps,
 };
 use tilework::sim::{self, Counts, Options, Report};
 
@@ -56,8 +55,7 @@ fn divergence_of_other_bounds_matches_the_analysis() {
                 }}
             }}"
         );
-        let counts =
-            at(&run(&text, "mark", [n.div_ceil(64), 1, 1], &[n], &Options::default()), &text, "// bounds");
+        let counts = at(&run(&text, "mark", [n.div_ceil(64), 1, 1], &[n], &Options::default()), &text, "// bounds");
         assert_eq!((counts.divergent, counts.branches), (divergent, warps));
         let model = divergence([n.div_ceil(64), 1, 1], [64, 1, 1], 32, |[x, ..]| u32::from(x < n));
         assert_eq!((model.divergent, model.warps), (divergent, warps));
@@ -295,8 +293,7 @@ fn shared_reads_of_a_convolution_match_the_analysis() {
         }";
     let report = run(text, "tiled", [4, 1, 1], &[32, 32], &Options::default());
     // Two inner tiles and two at the ends.
-    let (used, loaded) =
-        (at(&report, text, "// use").shared_reads, at(&report, text, "// load").read_bytes / 4);
+    let (used, loaded) = (at(&report, text, "// use").shared_reads, at(&report, text, "// load").read_bytes / 4);
     assert_eq!((used, loaded), (2 * 40 + 2 * 37, 2 * 12 + 2 * 10));
     let (inside, end) = (Axis::inside(8, 5), Axis::at_boundary(8, 5));
     assert_eq!((inside.reads(), inside.loads(), end.reads(), end.loads()), (40, 12, 37, 10));
@@ -512,10 +509,7 @@ fn bank_conflicts_and_atomic_waits_are_counted() {
         let counts = at(&report, text, what);
         (counts.shared_passes, counts.bank_conflicts)
     };
-    assert_eq!(
-        (passes("// a row"), passes("// a column"), passes("// a padded")),
-        ((1, 0), (32, 31), (1, 0))
-    );
+    assert_eq!((passes("// a row"), passes("// a column"), passes("// a padded")), ((1, 0), (32, 31), (1, 0)));
     let cells = at(&report, text, "// eight cells");
     assert_eq!((cells.atomics, cells.contended, cells.transactions), (32, 24, 1));
     assert_eq!(buffers[0], [4u32; 8].map(u32::to_le_bytes).concat());

@@ -105,8 +105,7 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
                     let random = &mut Random::new(7);
                     let mut operands = operands(&program, random);
                     let options = Options { subgroup_size, schedule, ..Options::default() };
-                    let report =
-                        sim::run(&program, &mut operands, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    let report = sim::run(&program, &mut operands, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
                     wrong.extend(report.findings.iter().map(|f| format!("{what}: {f}")));
                 }
             }
@@ -299,12 +298,7 @@ fn operations_per_second() {
             let begin = Instant::now();
             let counts = sim::run(&program, &mut operands, &options).unwrap().totals;
             let rate = counts.active as f64 / begin.elapsed().as_secs_f64();
-            println!(
-                "{} {}, subgroups of {subgroup_size}: {:.0} million",
-                program.op,
-                program.variant(),
-                rate / 1e6
-            );
+            println!("{} {}, subgroups of {subgroup_size}: {:.0} million", program.op, program.variant(), rate / 1e6);
             assert!(rate > 20e6);
         }
     }

@@ -318,9 +318,7 @@ impl Writer<'_> {
             12 => {
                 let (at, value) = (self.expr(Ty::U, 2), self.expr(Ty::U, 2));
                 let name = self.name("list");
-                self.line(&format!(
-                    "var {name} = array<Inner, 2>(deep[id.x].inner[1], deep[id.x].inner[2]);"
-                ));
+                self.line(&format!("var {name} = array<Inner, 2>(deep[id.x].inner[1], deep[id.x].inner[2]);"));
                 self.line(&format!("var {name}_one = {name}[{at} % 2u];"));
                 self.line(&format!("set_inner(&{name}_one, {at}, {value});"));
                 self.line(&format!("{{ let p = &{name}[{at} % 2u]; *p = {name}_one; (*p).b += {value}; }}"));
@@ -437,11 +435,7 @@ impl Writer<'_> {
         let default = self.below(3);
         for (number, values) in ["0u, 3u", "1u", "5u, 2u"].into_iter().enumerate() {
             let with_default = number == default && self.below(2) == 0;
-            let head = if with_default {
-                format!("case {values}, default: {{")
-            } else {
-                format!("case {values}: {{")
-            };
+            let head = if with_default { format!("case {values}, default: {{") } else { format!("case {values}: {{") };
             self.line(&head);
             self.block(3);
             self.line("}");
@@ -461,11 +455,7 @@ impl Writer<'_> {
         let arguments: Vec<Ty> = (0..1 + self.below(3)).map(|_| TYPES[self.below(5)]).collect();
         let list: Vec<_> = arguments.iter().enumerate().map(|(i, t)| format!("a{i}: {}", t.name())).collect();
         // The names that leaves of expressions use.
-        self.line(&format!(
-            "fn {name}_in(id: vec3<u32>, lane: u32, {}) -> {} {{",
-            list.join(", "),
-            result.name()
-        ));
+        self.line(&format!("fn {name}_in(id: vec3<u32>, lane: u32, {}) -> {} {{", list.join(", "), result.name()));
         self.vars = arguments.iter().enumerate().map(|(i, t)| (format!("a{i}"), *t, false)).collect();
         (self.result, self.fuel, self.depth) = (Some(result), 12, 0);
         self.block(6);
@@ -486,9 +476,7 @@ impl Writer<'_> {
                 self.line(&format!("let {got} = wg_words[({u}) % 64u];\n    workgroupBarrier();"));
             }
             1 => {
-                self.line(&format!(
-                    "wg_deep[lane] = Inner({v3}, {u}, vec2({i}, 1i));\n    workgroupBarrier();"
-                ));
+                self.line(&format!("wg_deep[lane] = Inner({v3}, {u}, vec2({i}, 1i));\n    workgroupBarrier();"));
                 self.line(&format!(
                     "let {got} = wg_deep[63u - lane].a[lane % 3u] + wg_deep[lane ^ 1u].b;\n    workgroupBarrier();"
                 ));
@@ -496,12 +484,8 @@ impl Writer<'_> {
             2 => {
                 self.line("if lane < 4u { atomicStore(&wg_sums[lane], 5i); }\n    workgroupBarrier();");
                 let f = self.pick("Add Sub Max Min And Or Xor");
-                self.line(&format!(
-                    "if {b} {{ atomic{f}(&wg_sums[{u} % 4u], {i}); }}\n    workgroupBarrier();"
-                ));
-                self.line(&format!(
-                    "let {got} = u32(atomicLoad(&wg_sums[lane % 4u]));\n    workgroupBarrier();"
-                ));
+                self.line(&format!("if {b} {{ atomic{f}(&wg_sums[{u} % 4u], {i}); }}\n    workgroupBarrier();"));
+                self.line(&format!("let {got} = u32(atomicLoad(&wg_sums[lane % 4u]));\n    workgroupBarrier();"));
             }
             3 => {
                 self.line(&format!("atomicAdd(&sums[{u} % 8u], {u});\n    let {got} = 1u;"));
@@ -563,9 +547,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 ",
     );
     w.depth = 1;
-    w.vars = [("u", Ty::U), ("i", Ty::I), ("f", Ty::F), ("v", Ty::V3)]
-        .map(|(n, t)| (n.to_owned(), t, true))
-        .to_vec();
+    w.vars = [("u", Ty::U), ("i", Ty::I), ("f", Ty::F), ("v", Ty::V3)].map(|(n, t)| (n.to_owned(), t, true)).to_vec();
     for _ in 0..4 {
         w.fuel = 14;
         for _ in 0..5 {

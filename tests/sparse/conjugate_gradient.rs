@@ -49,13 +49,7 @@ fn dominant(n: usize, half: usize) -> Csr {
     csr
 }
 
-fn solve(
-    gpu: &Gpu,
-    a: &DeviceMatrix,
-    cg: &ConjugateGradient,
-    b: &[f32],
-    x: &[f32],
-) -> Result<(Solution, Vec<f32>)> {
+fn solve(gpu: &Gpu, a: &DeviceMatrix, cg: &ConjugateGradient, b: &[f32], x: &[f32]) -> Result<(Solution, Vec<f32>)> {
     let (b, x) = (gpu.upload(b)?, gpu.upload(x)?);
     let mut heard = Vec::new();
     let solution = gpu.conjugate_gradient(cg)?.solve(a, &b, &x, |iteration, residual| {
@@ -115,10 +109,7 @@ fn systems_match_reference_in_every_format() {
                     assert!(iterations.abs_diff(want) <= 2 + want / 10, "{what}, {want} by the reference");
                     assert!((solution.history[0] / wanted[0] - 1.0).abs() < 1e-4, "{what}");
                     let apart = residual(csr, &x, &b);
-                    assert!(
-                        apart <= 1.01e-5 && (solution.residual - apart).abs() < 2e-6,
-                        "{what}, is {apart:e}"
-                    );
+                    assert!(apart <= 1.01e-5 && (solution.residual - apart).abs() < 2e-6, "{what}, is {apart:e}");
                 }
             }
         }
@@ -168,10 +159,7 @@ fn any_number_of_partial_sums_matches_reference() {
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg.tile(size, items, max), &b, &[0.0; 3000]).unwrap();
         let what = format!("{size} x {items}, {max}: {solution}");
-        assert!(
-            solution.iterations.abs_diff(wanted.len() - 1) <= 5 && residual(&csr, &x, &b) < 1.01e-5,
-            "{what}"
-        );
+        assert!(solution.iterations.abs_diff(wanted.len() - 1) <= 5 && residual(&csr, &x, &b) < 1.01e-5, "{what}");
         let near = solution.history.iter().zip(&wanted).take(10).all(|(h, w)| (h / w - 1.0).abs() < 1e-3);
         assert!(near, "{what}");
     }
@@ -189,11 +177,7 @@ fn iterations_stop_at_the_limit_and_resume() {
     let solution = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Limit, 13));
     assert!((solution.residual / solution.history[13] - 1.0).abs() < 1e-3);
-    assert!(
-        solution
-            .to_string()
-            .starts_with("not converged: the maximum number of iterations is reached after 13")
-    );
+    assert!(solution.to_string().starts_with("not converged: the maximum number of iterations is reached after 13"));
     let again = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert!((again.history[0] / solution.residual - 1.0).abs() < 1e-5);
 }
@@ -264,8 +248,7 @@ fn unsolvable_systems_report_the_reason() {
             let a = gpu.upload_matrix(&csr).unwrap();
             let cg = ConjugateGradient::new(a.layout()).tolerance(tolerance);
             let (solution, x) = solve(gpu, &a, &cg, &b, &vec![0.0; n]).unwrap();
-            let (outcome, max) =
-                if size > 1e-20 { (Outcome::Stagnated, 1e-5) } else { (Outcome::TooSmall, 1e-2) };
+            let (outcome, max) = if size > 1e-20 { (Outcome::Stagnated, 1e-5) } else { (Outcome::TooSmall, 1e-2) };
             assert_eq!(solution.outcome, outcome, "{size} {tolerance}: {solution}");
             assert!(solution.residual < max && residual(&csr, &x, &b) < max, "{solution}");
         }

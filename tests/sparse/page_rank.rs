@@ -28,8 +28,7 @@ fn ranks_match_reference_in_every_format() {
             let want = reference::page_rank(&t, 0.9, personal.map(Vec::as_slice), 300).unwrap();
             for host in every_format(&t).into_iter().take(if device.main { 10 } else { 1 }) {
                 let a = gpu.upload_matrix(&host).unwrap();
-                let rank =
-                    PageRank::new(a.layout()).damping(0.9).when(personal.is_some(), |op| op.personalised());
+                let rank = PageRank::new(a.layout()).damping(0.9).when(personal.is_some(), |op| op.personalised());
                 let (x, on_device) = (gpu.alloc::<f32>(n).unwrap(), gpu.upload(&start).unwrap());
                 let begin = personal.map(|_| Slice::from(&on_device));
                 let solver = gpu.page_rank(&rank).unwrap();
@@ -52,8 +51,7 @@ fn graphs_without_links_rank_all_nodes_equally() {
     for n in [0, 1, 40] {
         let t = gpu.upload_matrix(&matrix(n, n, |_, _| vec![])).unwrap();
         let x = gpu.alloc::<f32>(n).unwrap();
-        let solution =
-            gpu.page_rank(&PageRank::new(t.layout())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
+        let solution = gpu.page_rank(&PageRank::new(t.layout())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
         assert_eq!(solution.outcome, Outcome::Converged);
         assert!(x.read().unwrap().iter().all(|x| (x * n as f32 - 1.0).abs() < 1e-6));
     }

@@ -36,8 +36,7 @@ fn rejects_malformed_files_with_line_and_reason() {
         ("bad_matrix_type", "line 1: complex values"),
     ];
     for (name, reason) in files {
-        let e =
-            matrix_market::read_file(folder.join(format!("malformed/{name}.mtx"))).unwrap_err().to_string();
+        let e = matrix_market::read_file(folder.join(format!("malformed/{name}.mtx"))).unwrap_err().to_string();
         assert!(e.contains(name) && e.contains(reason), "{e}");
     }
     assert_eq!(std::fs::read_dir(folder.join("malformed")).unwrap().count(), files.len());
@@ -71,20 +70,14 @@ fn products_match_reference_in_every_format_and_variant() {
 fn conjugate_gradients_solve_a_stiff_structure() {
     let (Some(gpu), Some(csr)) = (gpu(), matrix("bcsstk16")) else { return };
     let ones = vec![1.0; csr.rows];
-    let b: Vec<f32> =
-        reference::spmv(1.0, &csr, &ones, 0.0, &ones).unwrap().iter().map(|b| *b as f32).collect();
+    let b: Vec<f32> = reference::spmv(1.0, &csr, &ones, 0.0, &ones).unwrap().iter().map(|b| *b as f32).collect();
     let a = gpu.upload_matrix(&csr).unwrap();
     let (right, x) = (gpu.upload(&b).unwrap(), gpu.alloc_zeroed::<f32>(csr.rows).unwrap());
     let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
     let solution = gpu.conjugate_gradient(&cg).unwrap().solve(&a, &right, &x, |_, _| ()).unwrap();
-    let (_, wanted) =
-        reference::conjugate_gradient(&csr, &b, &vec![0.0; csr.rows], true, 1e-5, 1000).unwrap();
+    let (_, wanted) = reference::conjugate_gradient(&csr, &b, &vec![0.0; csr.rows], true, 1e-5, 1000).unwrap();
     assert_eq!(solution.outcome, Outcome::Converged, "{solution}");
-    assert!(
-        solution.iterations.abs_diff(wanted.len() - 1) <= wanted.len() / 10,
-        "{solution} {}",
-        wanted.len()
-    );
+    assert!(solution.iterations.abs_diff(wanted.len() - 1) <= wanted.len() / 10, "{solution} {}", wanted.len());
     let x = x.read().unwrap();
     let farthest = x.iter().map(|x| (x - 1.0).abs()).fold(0.0, f32::max);
     assert!(residual(&csr, &x, &b) < 1.01e-5 && farthest < 5e-3, "{solution}: {farthest}");

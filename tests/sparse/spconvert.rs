@@ -1,8 +1,8 @@
 //! Conversions from every format to every format against the reference, element for element.
 
 use super::spmv::{
-    any_columns, arrow, banded, lower_triangle, matrix, ragged, refused, run_on_wild_lists, shuffled,
-    small_layouts, uniform,
+    any_columns, arrow, banded, lower_triangle, matrix, ragged, refused, run_on_wild_lists, shuffled, small_layouts,
+    uniform,
 };
 use crate::support::coverage::{all, sample};
 use crate::support::{Device, devices, gpu};
@@ -40,13 +40,8 @@ pub(super) fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
     let (layout, wanted) = (got.layout(), want.layout().unwrap());
     assert_eq!(layout.format, wanted.format, "{what}");
-    assert_eq!(
-        (layout.rows, layout.cols, layout.entries),
-        (wanted.rows, wanted.cols, wanted.entries),
-        "{what}"
-    );
-    let longest =
-        if layout.format == Format::Csc { wanted.longest } else { want.to_csr().unwrap().analyse().longest };
+    assert_eq!((layout.rows, layout.cols, layout.entries), (wanted.rows, wanted.cols, wanted.entries), "{what}");
+    let longest = if layout.format == Format::Csc { wanted.longest } else { want.to_csr().unwrap().analyse().longest };
     assert!(layout.longest >= longest, "{what}: {layout:?}, and the longest has {longest}");
     assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
 }
@@ -175,8 +170,7 @@ fn a_plan_can_be_reused() {
             for to in [Target::Coo, Target::Csc, Target::Jds, Target::Sell { slice: 8, window: 64 }] {
                 let what = format!("{}: {from:?} to {to:?}", device.label);
                 let b = gpu.convert_matrix(&a, to).unwrap();
-                let op =
-                    Spconvert::new(a.layout(), MatrixLayout { longest: b.layout().longest, ..b.layout() });
+                let op = Spconvert::new(a.layout(), MatrixLayout { longest: b.layout().longest, ..b.layout() });
                 let plan = op.window(64).plan::<f32>(gpu).unwrap();
                 let mut rec = gpu.recorder();
                 plan.record(&mut rec, &other, &b).unwrap();
@@ -202,11 +196,7 @@ fn transposing_twice_is_the_identity() {
         let sorted = |csr: Csr| csr.transposed().unwrap().transposed().unwrap();
         assert_eq!(sorted(read.to_csr().unwrap()), sorted(want.transposed().unwrap()), "{layout:?}");
         let twice = gpu.transpose_matrix(once).unwrap();
-        assert_eq!(
-            sorted(twice.read().unwrap().to_csr().unwrap()),
-            sorted(host.to_csr().unwrap()),
-            "{layout:?}"
-        );
+        assert_eq!(sorted(twice.read().unwrap().to_csr().unwrap()), sorted(host.to_csr().unwrap()), "{layout:?}");
     }
 }
 
@@ -348,16 +338,8 @@ fn rejects_invalid_arguments() {
     let halves = gpu.upload_matrix_f16(&banded(10, 1).to_coo().unwrap()).unwrap();
     refused(gpu.sum_duplicates(&halves).map(drop), ErrorKind::Unsupported, "values is f16");
     let mut into = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
-    refused(
-        gpu.insert_entries(&mut into, &halves),
-        ErrorKind::InvalidArgument,
-        "of f16 into a matrix of f32",
-    );
-    refused(
-        lower(&Spconvert::new(from, MatrixLayout { values: DType::F16, ..to })),
-        ErrorKind::Shape,
-        "of f16",
-    );
+    refused(gpu.insert_entries(&mut into, &halves), ErrorKind::InvalidArgument, "of f16 into a matrix of f32");
+    refused(lower(&Spconvert::new(from, MatrixLayout { values: DType::F16, ..to })), ErrorKind::Shape, "of f16");
 }
 
 #[test]
@@ -385,8 +367,7 @@ fn a_matrix_of_device_buffers_equals_the_uploaded_one() {
         let mut swapped = lists.to_vec();
         swapped.reverse();
         assert_eq!(of(layout, &swapped), Err(ErrorKind::Shape));
-        let longer =
-            MatrixLayout { rows: layout.rows + 100, cols: layout.cols + 100, entries: 9999, ..layout };
+        let longer = MatrixLayout { rows: layout.rows + 100, cols: layout.cols + 100, entries: 9999, ..layout };
         assert_eq!(of(longer, lists), Err(ErrorKind::Shape));
     }
 }

@@ -13,12 +13,7 @@ use tilework::{DType, ErrorKind, Result};
 fn entries(rows: usize, cols: usize, n: usize) -> Coo {
     let all = shuffled(&halved(uniform(rows, cols, n.div_ceil(rows))).to_coo().unwrap());
     let first = |list: &[u32]| list[..n].to_vec();
-    Coo {
-        row_idxs: first(&all.row_idxs),
-        col_idxs: first(&all.col_idxs),
-        values: all.values[..n].into(),
-        ..all
-    }
+    Coo { row_idxs: first(&all.row_idxs), col_idxs: first(&all.col_idxs), values: all.values[..n].into(), ..all }
 }
 
 /// Uploads with values of f32, or of f16.

@@ -1,8 +1,8 @@
 //! Every format and variant of `Spmm` against the reference.
 
 use super::spmv::{
-    any_columns, arrow, banded, every_format, halved, matrix, names, ragged, refused, run_on_wild_lists,
-    small_layouts, uniform,
+    any_columns, arrow, banded, every_format, halved, matrix, names, ragged, refused, run_on_wild_lists, small_layouts,
+    uniform,
 };
 use crate::support::coverage::all;
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
@@ -117,11 +117,7 @@ fn small_and_empty_matrices_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1)] {
             for n in [0, 1, 4] {
-                check(
-                    device,
-                    &uniform(rows, cols, usize::from(cols > 0)),
-                    Dense { beta: 0.5, ..Dense::of(n) },
-                );
+                check(device, &uniform(rows, cols, usize::from(cols > 0)), Dense { beta: 0.5, ..Dense::of(n) });
                 check(device, &uniform(rows, cols, 0), Dense::of(n));
             }
         }
@@ -142,8 +138,7 @@ fn tiles_of_every_size_match_reference() {
 #[test]
 fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
-        let csr =
-            matrix(20, 500, |row, random| any_columns(random, if row == 10 { 70_000 } else { row % 3 }, 500));
+        let csr = matrix(20, 500, |row, random| any_columns(random, if row == 10 { 70_000 } else { row % 3 }, 500));
         check(device, &csr, Dense::of(2));
     }
 }
@@ -180,8 +175,7 @@ fn results_are_reproducible() {
         let a = gpu.upload_matrix(&host).unwrap();
         for variant in names(Spmm::variants(), a.layout().format) {
             let op = Spmm::new(a.layout(), 8).variant(variant);
-            let bits =
-                || run(gpu, &a, &op, &b, &[0.0; 2400]).unwrap().into_iter().map(f32::to_bits).collect();
+            let bits = || run(gpu, &a, &op, &b, &[0.0; 2400]).unwrap().into_iter().map(f32::to_bits).collect();
             let first: Vec<u32> = bits();
             assert_eq!(first, bits(), "{variant}");
         }
@@ -236,15 +230,10 @@ fn carries_between_tiles_fit_one_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let csr = Format::Csr;
     let (rows, entries) = (1000, 8 << 20);
-    let layout =
-        MatrixLayout { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
+    let layout = MatrixLayout { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
     let program = Spmm::new(layout, 4096).lower(&profile).unwrap();
     assert_eq!(program.variant(), "csr-merge");
-    assert!(
-        program.scratch.iter().all(|&bytes| bytes <= profile.limits.max_storage_binding),
-        "{:?}",
-        program.scratch
-    );
+    assert!(program.scratch.iter().all(|&bytes| bytes <= profile.limits.max_storage_binding), "{:?}", program.scratch);
 }
 
 #[test]

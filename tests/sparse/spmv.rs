@@ -6,18 +6,12 @@ use tilework::gpu::Executable;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op, Operand, Variant};
 use tilework::reference::{spmv, spmv_bound};
-use tilework::sparse::{
-    Coo, Csr, Duplicates, Format, HostMatrix, Hybrid, List, MatrixLayout, SparseMatrix, Target,
-};
+use tilework::sparse::{Coo, Csr, Duplicates, Format, HostMatrix, Hybrid, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{DType, DeviceList};
 use tilework::{ErrorKind, Result};
 
 /// The columns that `rows` gives for each row, in that order, with random values.
-pub(super) fn matrix(
-    rows: usize,
-    cols: usize,
-    mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>,
-) -> Csr {
+pub(super) fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
     let mut random = Random::new((rows * 31 + cols) as u64);
     let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {
@@ -120,14 +114,7 @@ pub(super) fn small_layouts() -> [MatrixLayout; 8] {
         Format::Jds,
         Format::Sell { slice: 8, places: 800 },
     ]
-    .map(|format| MatrixLayout {
-        rows: 203,
-        cols: 150,
-        entries: 800,
-        longest: 9,
-        format,
-        values: DType::F32,
-    })
+    .map(|format| MatrixLayout { rows: 203, cols: 150, entries: 800, longest: 9, format, values: DType::F32 })
 }
 
 /// Runs a plan on unchecked pointers and indices: the result is meaningless, but no access is out of bounds.
@@ -174,13 +161,7 @@ pub(super) fn check(device: &Device, csr: &Csr, alpha: f32, beta: f32) {
 }
 
 /// As [`check`], with matrices that `upload` uploads.
-fn check_as(
-    device: &Device,
-    csr: &Csr,
-    alpha: f32,
-    beta: f32,
-    upload: impl Fn(&HostMatrix) -> Result<DeviceMatrix>,
-) {
+fn check_as(device: &Device, csr: &Csr, alpha: f32, beta: f32, upload: impl Fn(&HostMatrix) -> Result<DeviceMatrix>) {
     let mut random = Random::new(csr.entries() as u64);
     let (x, y) = (random.elements::<f32>(csr.cols), random.elements::<f32>(csr.rows));
     let want = spmv(alpha, csr, &x, beta, &y).unwrap();
@@ -267,11 +248,8 @@ fn an_order_by_row_is_made_once() {
     let coo = csr.to_coo().unwrap();
     let hybrid = csr.to_hybrid(2).unwrap();
     let unsorted = Hybrid { coo: shuffled(&hybrid.coo), ..hybrid };
-    for host in [
-        HostMatrix::Csc(csr.to_csc().unwrap()),
-        HostMatrix::Coo(shuffled(&coo)),
-        HostMatrix::Hybrid(unsorted),
-    ] {
+    for host in [HostMatrix::Csc(csr.to_csc().unwrap()), HostMatrix::Coo(shuffled(&coo)), HostMatrix::Hybrid(unsorted)]
+    {
         let mut a = gpu.upload_matrix(&host).unwrap();
         let format = a.layout().format.name();
         let plan = Spmv::new(a.layout()).plan::<f32>(gpu).unwrap();
@@ -300,8 +278,7 @@ fn an_order_by_row_is_made_once() {
         assert_eq!(product(&a), second, "{format}");
     }
     // Other indices: the order is made anew.
-    let two =
-        |row_idxs: Vec<u32>| Coo { rows: 2, cols: 1, row_idxs, col_idxs: vec![0; 2], values: vec![3.0, 5.0] };
+    let two = |row_idxs: Vec<u32>| Coo { rows: 2, cols: 1, row_idxs, col_idxs: vec![0; 2], values: vec![3.0, 5.0] };
     let mut a = gpu.upload_matrix(&two(vec![1, 0])).unwrap();
     let one = gpu.upload(&[1.0f32]).unwrap();
     assert_eq!(gpu.spmv(&a, &one).unwrap().read().unwrap(), [5.0, 3.0]);
@@ -370,8 +347,7 @@ fn tiles_of_every_size_match_reference() {
         }
         // The sizes for cards, and sizes so small that carries have carries.
         for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
-            let (csr, coo) =
-                (gpu.upload_matrix(&csr).unwrap(), gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap());
+            let (csr, coo) = (gpu.upload_matrix(&csr).unwrap(), gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap());
             for (a, variant) in [(&csr, "csr-merge"), (&csr, "csr-segmented"), (&coo, "coo")] {
                 let op = Spmv::new(a.layout()).variant(variant).tile(workgroup_size, items);
                 let got = run(gpu, a, &op, &x, &[0.0; 3000]).unwrap();
@@ -396,9 +372,7 @@ fn small_and_empty_matrices_match_reference() {
 fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         // A row of 150,000 entries, of which a software driver processes at most 65,535 per loop.
-        let csr = matrix(70, 1000, |row, random| {
-            any_columns(random, if row == 40 { 150_000 } else { row % 3 }, 1000)
-        });
+        let csr = matrix(70, 1000, |row, random| any_columns(random, if row == 40 { 150_000 } else { row % 3 }, 1000));
         check(device, &csr, 1.0, 0.0);
         check(device, &csr.transposed().unwrap(), 1.5, -1.0);
     }

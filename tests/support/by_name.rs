@@ -82,12 +82,7 @@ pub(crate) fn matrix(rows: usize, cols: usize) -> Csr {
 }
 
 /// The op on a shape.
-pub(crate) fn call(
-    op: &'static Operation,
-    shape: &[usize],
-    dtype: DType,
-    variant: &str,
-) -> tilework::Result<OpCall> {
+pub(crate) fn call(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<OpCall> {
     let settings = example_settings(op);
     if op.matrix {
         let matrix = &matrix(shape[0], shape[1]);

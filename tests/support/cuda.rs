@@ -18,8 +18,7 @@ pub(crate) fn cuda() -> Option<&'static CudaGpu> {
 /// The compiler, if it is found; REQUIRE_NVRTC=1 makes it a failure if not.
 pub(crate) fn nvrtc() -> Option<&'static Nvrtc> {
     static NVRTC: OnceLock<Option<Nvrtc>> = OnceLock::new();
-    let found =
-        NVRTC.get_or_init(|| Nvrtc::find(None).inspect_err(|e| missing("REQUIRE_NVRTC", "NVRTC", e)).ok());
+    let found = NVRTC.get_or_init(|| Nvrtc::find(None).inspect_err(|e| missing("REQUIRE_NVRTC", "NVRTC", e)).ok());
     found.as_ref()
 }
 

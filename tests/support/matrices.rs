@@ -25,14 +25,9 @@ pub(crate) fn without_matrices(text: &str, side: u32) -> String {
     let unit = if side == 16 { 4 } else { 1 };
     // Names of arrays of such elements in workgroup memory.
     let arrays_of = |element: &str| -> Vec<&str> {
-        let of = |line: &'_ str| {
-            line.contains(&format!(": array<{element},")) && line.starts_with("var<workgroup>")
-        };
+        let of = |line: &'_ str| line.contains(&format!(": array<{element},")) && line.starts_with("var<workgroup>");
         let name = |line: &'_ str| line.len() - line.trim_start_matches("var<workgroup> ").len();
-        text.lines()
-            .filter(|line| of(line))
-            .map(|line| line[name(line)..].split(':').next().unwrap())
-            .collect()
+        text.lines().filter(|line| of(line)).map(|line| line[name(line)..].split(':').next().unwrap()).collect()
     };
     let factors = arrays_of(if side == 16 { "vec4<f16>" } else { "f16" });
     let in_fours = arrays_of("vec4<f32>");
@@ -116,19 +111,14 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
     return sums;
 }
 ";
-    let place = |unit: u32| {
-        format!("to + lane_id * 8u / MATRIX_SIDE * stride + lane_id * 8u % MATRIX_SIDE / {unit}u")
-    };
+    let place = |unit: u32| format!("to + lane_id * 8u / MATRIX_SIDE * stride + lane_id * 8u % MATRIX_SIDE / {unit}u");
     for array in &stored {
         out += &format!("fn store_{array}(sums: Sums, to: u32, stride: u32) {{\n");
         if in_fours.contains(&array.as_str()) {
-            out += &format!(
-                "    let at = {};\n    {array}[at] = sums.x;\n    {array}[at + 1u] = sums.y;\n}}\n",
-                place(4)
-            );
-            out += &format!("fn load_{array}(to: u32, stride: u32) -> Sums {{\n");
             out +=
-                &format!("    let at = {};\n    return Sums({array}[at], {array}[at + 1u]);\n}}\n", place(4));
+                &format!("    let at = {};\n    {array}[at] = sums.x;\n    {array}[at + 1u] = sums.y;\n}}\n", place(4));
+            out += &format!("fn load_{array}(to: u32, stride: u32) -> Sums {{\n");
+            out += &format!("    let at = {};\n    return Sums({array}[at], {array}[at + 1u]);\n}}\n", place(4));
             continue;
         }
         out += &format!(

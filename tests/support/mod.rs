@@ -43,8 +43,7 @@ impl Device {
     /// The same device opened again. Its pipelines, of which a software driver keeps megabytes each, are freed with it.
     pub(crate) fn again(&self) -> Self {
         let (options, label) = (self.options.clone(), self.label.clone());
-        let gpu =
-            pollster::block_on(Gpu::request(options.clone())).expect("an adapter that opened opens again");
+        let gpu = pollster::block_on(Gpu::request(options.clone())).expect("an adapter that opened opens again");
         Self { gpu, label, main: self.main, options }
     }
 }
@@ -78,8 +77,7 @@ pub(crate) fn devices_of_every_way() -> &'static [Device] {
     let first = SETS[0].get_or_init(open_devices);
     // Software drivers compile on the one thread of a device's queue, so that tests of one device use one core: tests
     // on other threads get the same devices opened again.
-    let slow =
-        |d: &Device| ["llvmpipe", "SwiftShader"].iter().any(|name| d.gpu.profile().name.contains(name));
+    let slow = |d: &Device| ["llvmpipe", "SwiftShader"].iter().any(|name| d.gpu.profile().name.contains(name));
     if !first.iter().any(slow) {
         return first;
     }
@@ -150,10 +148,7 @@ fn open_devices() -> Vec<Device> {
     }
     devices.extend(last);
     if devices.is_empty() {
-        assert!(
-            std::env::var_os("REQUIRE_GPU").is_none(),
-            "REQUIRE_GPU is set and no adapter fits `{wanted}`"
-        );
+        assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set and no adapter fits `{wanted}`");
         eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
     }
     devices
@@ -175,12 +170,7 @@ pub(crate) fn gpu() -> Option<&'static Gpu> {
 
 /// Profiles written by hand: a card, a software driver, the portable floor, and another software driver.
 pub(crate) fn profiles() -> Vec<DeviceProfile> {
-    vec![
-        DeviceProfile::h100(),
-        DeviceProfile::mesa(),
-        DeviceProfile::webgpu_defaults(),
-        DeviceProfile::swiftshader(),
-    ]
+    vec![DeviceProfile::h100(), DeviceProfile::mesa(), DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader()]
 }
 
 impl Random {
@@ -237,11 +227,7 @@ macro_rules! sample_float {
     };
 }
 // The limits of exp's range, the boundary between two pieces of tanh, the largest exact integers.
-sample_float!(
-    f32,
-    u32,
-    [0.0, 0.5, 0.6249, 0.6251, 20.0, 88.5, 89.0, 103.9, 2f64.powi(24), 1e20, 2f64.powi(126)]
-);
+sample_float!(f32, u32, [0.0, 0.5, 0.6249, 0.6251, 20.0, 88.5, 89.0, 103.9, 2f64.powi(24), 1e20, 2f64.powi(126)]);
 sample_float!(f16, u16, [0.0, 0.5, 0.6245, 0.6255, 11.08, 11.1, 17.4, 2048.0, 255.9, 256.1]);
 
 macro_rules! sample_bits {
@@ -315,8 +301,7 @@ pub(crate) fn alone(test: &str, limit: Option<u64>) {
     };
     // glibc gives each thread an arena, each of which grows to its working size. The recording belongs to this process.
     command.env("MALLOC_ARENA_MAX", "1").env_remove("TILEWORK_RECORDING");
-    let output =
-        command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
+    let output = command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{test} alone:\n{text}");
     println!("{text}");

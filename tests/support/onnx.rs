@@ -382,14 +382,9 @@ mod tests {
 
     #[test]
     fn tensor_reads_raw_and_typed_fields_alike() {
-        let typed = TensorProto {
-            dims: vec![2],
-            data_type: 10,
-            int32_data: vec![0x3c00, 0xc000],
-            ..Default::default()
-        };
-        let raw =
-            TensorProto { int32_data: vec![], raw_data: Some(vec![0x00, 0x3c, 0x00, 0xc0]), ..typed.clone() };
+        let typed =
+            TensorProto { dims: vec![2], data_type: 10, int32_data: vec![0x3c00, 0xc000], ..Default::default() };
+        let raw = TensorProto { int32_data: vec![], raw_data: Some(vec![0x00, 0x3c, 0x00, 0xc0]), ..typed.clone() };
         let expected = TensorData::F16(vec![f16::from_f32(1.0), f16::from_f32(-2.0)]);
         assert_eq!(tensor(typed).unwrap().data, expected);
         assert_eq!(tensor(raw).unwrap().data, expected);
@@ -397,11 +392,9 @@ mod tests {
 
     #[test]
     fn tensor_is_an_error_when_shape_and_data_disagree() {
-        let short =
-            TensorProto { dims: vec![3], data_type: 1, float_data: vec![1.0, 2.0], ..Default::default() };
+        let short = TensorProto { dims: vec![3], data_type: 1, float_data: vec![1.0, 2.0], ..Default::default() };
         assert!(tensor(short).unwrap_err().contains("holds 2 elements"));
-        let torn =
-            TensorProto { dims: vec![1], data_type: 1, raw_data: Some(vec![0; 3]), ..Default::default() };
+        let torn = TensorProto { dims: vec![1], data_type: 1, raw_data: Some(vec![0; 3]), ..Default::default() };
         assert!(tensor(torn).unwrap_err().contains("no multiple of 4"));
     }
 }

@@ -49,11 +49,8 @@ pub(crate) fn summaries(cells: impl Iterator<Item = (u32, bool, bool)>) -> Vec<S
 /// Measures the device time of work. Then submits it once more, whose results can be read.
 pub(crate) fn time(gpu: &Gpu, mut record: impl FnMut(&mut Recorder) -> Result<()>) -> Result<f64> {
     // Enough runs to raise a card's clocks.
-    let seconds = if gpu.profile().is_cpu() {
-        gpu.time(&mut record)?.seconds
-    } else {
-        gpu.measure(11, &mut record)?.median()
-    };
+    let seconds =
+        if gpu.profile().is_cpu() { gpu.time(&mut record)?.seconds } else { gpu.measure(11, &mut record)?.median() };
     let mut rec = gpu.recorder();
     record(&mut rec)?;
     rec.submit()?;

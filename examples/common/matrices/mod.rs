@@ -17,8 +17,7 @@ use tilework::sparse::{Csr, Duplicates, Outcome, Solution, Target};
 use tilework::{DeviceMatrix, Gpu};
 
 /// Values of `--format`.
-pub(crate) const FORMATS: [&str; 9] =
-    ["auto", "textbook", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+pub(crate) const FORMATS: [&str; 9] = ["auto", "textbook", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
 /// Reads a sparse, square matrix. Duplicate entries are summed.
 pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
@@ -42,16 +41,13 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
         Matrix::Dense(dense) => (dense.rows, dense.cols),
     };
     if rows.min(cols) != 1 || rows.max(cols) != n {
-        return Err(
-            Failure::bad_input(format!("{rows} x {cols}; expected a column of {n} elements")).at(path)
-        );
+        return Err(Failure::bad_input(format!("{rows} x {cols}; expected a column of {n} elements")).at(path));
     }
     Ok(match matrix {
         Matrix::Dense(dense) => dense.values,
         Matrix::Sparse(triplets) => {
             let mut values = vec![0.0; n];
-            for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values)
-            {
+            for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values) {
                 values[*row.max(col) as usize] += value;
             }
             values

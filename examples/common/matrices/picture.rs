@@ -61,8 +61,7 @@ pub(crate) fn pattern(csr: &Csr) -> Pixels {
     let most = counts.iter().copied().max().unwrap_or(0);
     let zoom = (SIDE / wide.max(high)).max(1);
     // A narrow matrix would be a hairline.
-    let [zoom_x, zoom_y] =
-        [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
+    let [zoom_x, zoom_y] = [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
     let (inner_w, inner_h) = (wide * zoom_x, high * zoom_y);
     let (width, height) = (inner_w + 2 * MARGIN + 2, inner_h + 2 * MARGIN + 2);
     let mut picture = Pixels { width, height, pixels: vec![255; 3 * width * height] };

@@ -39,8 +39,7 @@ pub(crate) fn attention(q: &[f64], k: &[f64], v: &[f64], heads: Heads) -> Vec<f6
             let group = head / (queries / keys);
             let (own, theirs) = (head * size..(head + 1) * size, group * size..(group + 1) * size);
             let seen = if causal { place + 1 } else { usize::MAX };
-            let score =
-                |key: &[f64]| (dot(&query[own.clone()], &key[theirs.clone()]) / (size as f64).sqrt()).exp();
+            let score = |key: &[f64]| (dot(&query[own.clone()], &key[theirs.clone()]) / (size as f64).sqrt()).exp();
             let scores: Vec<f64> = k.chunks(keys * size).take(seen).map(score).collect();
             let sum: f64 = scores.iter().sum();
             for (score, value) in scores.iter().zip(v.chunks(keys * size)) {

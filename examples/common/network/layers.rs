@@ -114,13 +114,7 @@ struct Scratch {
 
 impl<'a> Building<'a> {
     /// Starts a network with layers of at most `widest` inputs and outputs.
-    pub(crate) fn new(
-        gpu: &'a Gpu,
-        dtype: DType,
-        rows: usize,
-        storage: Storage,
-        widest: usize,
-    ) -> Result<Self> {
+    pub(crate) fn new(gpu: &'a Gpu, dtype: DType, rows: usize, storage: Storage, widest: usize) -> Result<Self> {
         let n = if storage == Storage::Int8 { rows * widest } else { 0 };
         let scratch = Scratch {
             bytes: Held::alloc(gpu, DType::I8, n)?,
@@ -137,13 +131,7 @@ impl<'a> Building<'a> {
     }
 
     /// Adds `y = activation(x layer)`.
-    pub(crate) fn linear(
-        &mut self,
-        layer: &HeldLinear,
-        activation: Activation,
-        x: &Held,
-        y: &Held,
-    ) -> Result<()> {
+    pub(crate) fn linear(&mut self, layer: &HeldLinear, activation: Activation, x: &Held, y: &Held) -> Result<()> {
         match &layer.weight {
             Weight::Floats(weight) => {
                 let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b();
@@ -156,11 +144,7 @@ impl<'a> Building<'a> {
                 let gemm = GemmInt8::new(self.rows, layer.outputs, layer.inputs).trans_b();
                 let gemm = gemm.scaled().activation(activation).with_bias();
                 let factors = [&x_bytes, bytes, &x_scales, scales].map(|held| (held, 0));
-                self.network.add::<f32>(
-                    self.gpu,
-                    &gemm,
-                    &[factors.as_slice(), &[(&layer.bias, 0), (y, 0)]].concat(),
-                )
+                self.network.add::<f32>(self.gpu, &gemm, &[factors.as_slice(), &[(&layer.bias, 0), (y, 0)]].concat())
             }
         }
     }

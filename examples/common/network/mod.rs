@@ -65,12 +65,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// Plans and adds an op on elements of `T`, on buffers with offsets in elements.
-    pub(crate) fn add<T: Element>(
-        &mut self,
-        gpu: &Gpu,
-        op: &impl Op<T>,
-        operands: &[(&Held, usize)],
-    ) -> Result<()> {
+    pub(crate) fn add<T: Element>(&mut self, gpu: &Gpu, op: &impl Op<T>, operands: &[(&Held, usize)]) -> Result<()> {
         let work = op.plan::<T>(gpu)?.into_executable();
         let operands = operands.iter().map(|(held, begin)| ((*held).clone(), *begin)).collect();
         self.steps.push(Step { work, operands });
@@ -85,11 +80,7 @@ impl Network {
         op: &(impl Op<f32> + Op<f16>),
         operands: &[(&Held, usize)],
     ) -> Result<()> {
-        if dtype == DType::F16 {
-            self.add::<f16>(gpu, op, operands)
-        } else {
-            self.add::<f32>(gpu, op, operands)
-        }
+        if dtype == DType::F16 { self.add::<f16>(gpu, op, operands) } else { self.add::<f32>(gpu, op, operands) }
     }
 
     /// Records all ops.

@@ -57,9 +57,7 @@ impl Picture for CurvePicture {
             .draw()
             .map_err(|e| said(&e))?;
         let [batches, means] = lines;
-        for (i, (points, name, width)) in
-            [(batches, "batch", 1), (means, self.mean, 3)].into_iter().enumerate()
-        {
+        for (i, (points, name, width)) in [(batches, "batch", 1), (means, self.mean, 3)].into_iter().enumerate() {
             let style = colour(i).stroke_width(width);
             chart
                 .draw_series(LineSeries::new(points, style).point_size(width))

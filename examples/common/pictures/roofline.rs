@@ -75,8 +75,7 @@ impl Picture for RooflinePicture {
             let (x, y) = chart.backend_coord(&(x, roofline.attainable(x)));
             area.draw_text(&label, &above, (x - 6, y - 4)).map_err(|e| said(&e))?;
         }
-        let at: Vec<_> =
-            self.dots.iter().map(|d| chart.backend_coord(&(d.intensity, d.flops * 1e-9))).collect();
+        let at: Vec<_> = self.dots.iter().map(|d| chart.backend_coord(&(d.intensity, d.flops * 1e-9))).collect();
         let heights: Vec<_> = at.iter().map(|(_, y)| *y).collect();
         let left = self.size().0 as i32 - MARGIN - widest;
         let beside = text.pos(Pos::new(HPos::Left, VPos::Center));

@@ -16,10 +16,7 @@ fn warps() {
 fn bursts_and_banks() {
     // First all words, then every second pair of words.
     assert_eq!(240.0 * Dram::burst_efficiency(8, 16, 512), 120.0);
-    assert_eq!(
-        [(0, 0, 512), (0, 8, 512), (8, 8, 0)].map(|(u, s, b)| Dram::burst_efficiency(u, s, b)),
-        [0.0; 3]
-    );
+    assert_eq!([(0, 0, 512), (0, 8, 512), (8, 8, 0)].map(|(u, s, b)| Dram::burst_efficiency(u, s, b)), [0.0; 3]);
     let channel = Dram { bus_bits: 64, clock: 1e9, latency_to_transfer: 20.0 };
     assert!((channel.busy(1) * 16.0 - 0.762).abs() < 5e-4);
     assert_eq!((channel.banks_to_fill(), channel.busy(21)), (21, 1.0));

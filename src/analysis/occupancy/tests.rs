@@ -65,8 +65,7 @@ fn loads_in_flight_and_full_houses() {
 
 #[test]
 fn cards_by_name() {
-    let known =
-        |name: &str| Multiprocessor::of_adapter(name).map(|m| (m.threads.unwrap(), m.blocks.unwrap()));
+    let known = |name: &str| Multiprocessor::of_adapter(name).map(|m| (m.threads.unwrap(), m.blocks.unwrap()));
     assert_eq!(known("NVIDIA H200"), Some((2048, 32)));
     assert_eq!(known("NVIDIA A100-SXM4-80GB"), Some((2048, 32)));
     assert_eq!(known("NVIDIA GeForce RTX 4090 Laptop GPU"), Some((1536, 24)));
@@ -77,9 +76,6 @@ fn cards_by_name() {
     // 48 KiB plus the reserved 1 KiB: four blocks of 49 KiB fit in 228.
     let h100 = Multiprocessor::of_adapter("NVIDIA H100 PCIe").unwrap();
     let large = occupancy(&h100, &of(256, 48 << 10, 0));
-    assert_eq!(
-        (large.by_shared, large.bound(), large.fraction()),
-        (Some(4), Some("shared memory"), Some(0.5))
-    );
+    assert_eq!((large.by_shared, large.bound(), large.fraction()), (Some(4), Some("shared memory"), Some(0.5)));
     assert_eq!(occupancy(&h100, &of(256, 0, 0)).bound(), Some("threads"));
 }

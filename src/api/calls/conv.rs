@@ -1,8 +1,6 @@
 //! Filters, convolution layers and their gradients.
 
-use crate::conv::{
-    Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Filter1d, Filter2d, Filter3d,
-};
+use crate::conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Filter1d, Filter2d, Filter3d};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;
 
@@ -17,14 +15,9 @@ impl Gpu {
     /// assert_eq!(gpu.filter1d(&x, &[1.0; 3])?.read()?, [3.0, 6.0, 5.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn filter1d<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        filter: &[f32],
-    ) -> Result<Buffer<T>> {
+    pub fn filter1d<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, filter: &[f32]) -> Result<Buffer<T>> {
         let input = input.into();
-        self.call::<T, _>(&Filter1d::new(input.len(), filter), &[("input", input.untyped())])?
-            .output("output")
+        self.call::<T, _>(&Filter1d::new(input.len(), filter), &[("input", input.untyped())])?.output("output")
     }
 
     /// Filters an image of `h` x `w` elements of `f32`, `f16` or `u8` with a filter of odd extents, zeros outside, into

@@ -112,12 +112,7 @@ impl Gpu {
     /// assert_eq!(gpu.transpose(&x, 2, 3)?.read()?, [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn transpose<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        m: usize,
-        n: usize,
-    ) -> Result<Buffer<T>> {
+    pub fn transpose<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, m: usize, n: usize) -> Result<Buffer<T>> {
         self.call::<T, _>(&Transpose::new(m, n), &[("input", input.into().untyped())])?.output("output")
     }
 
@@ -133,12 +128,7 @@ impl Gpu {
     /// assert_eq!(b.read()?, [2.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn trsm<'a>(
-        &self,
-        trsm: &Trsm,
-        a: impl Into<Slice<'a, f32>>,
-        b: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
+    pub fn trsm<'a>(&self, trsm: &Trsm, a: impl Into<Slice<'a, f32>>, b: impl Into<Slice<'a, f32>>) -> Result<()> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
         self.call::<f32, _>(trsm, &given)?.run(&[])
     }
@@ -176,12 +166,7 @@ impl Gpu {
     /// assert_eq!(c.read()?, [1.0, 0.0, 2.0, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn syrk<'a>(
-        &self,
-        syrk: &Syrk,
-        a: impl Into<Slice<'a, f32>>,
-        c: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
+    pub fn syrk<'a>(&self, syrk: &Syrk, a: impl Into<Slice<'a, f32>>, c: impl Into<Slice<'a, f32>>) -> Result<()> {
         let given = [("a", a.into().untyped()), ("c", c.into().untyped())];
         self.call::<f32, _>(syrk, &given)?.run(&[])
     }

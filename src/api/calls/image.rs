@@ -14,11 +14,7 @@ impl Gpu {
     /// assert_eq!(gpu.grey(&rgb, [1, 2, 3])?.read()?, [0, 90]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn grey<'a, T: Element>(
-        &self,
-        rgb: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
-    ) -> Result<Buffer<T>> {
+    pub fn grey<'a, T: Element>(&self, rgb: impl Into<Slice<'a, T>>, image: impl Into<Image>) -> Result<Buffer<T>> {
         self.call::<T, _>(&Grey::new(image), &[("input", rgb.into().untyped())])?.output("output")
     }
 
@@ -59,8 +55,7 @@ impl Gpu {
         image: impl Into<Image>,
         sigma: f64,
     ) -> Result<Buffer<T>> {
-        self.call::<T, _>(&Gaussian::new(image, sigma), &[("input", input.into().untyped())])?
-            .output("output")
+        self.call::<T, _>(&Gaussian::new(image, sigma), &[("input", input.into().untyped())])?.output("output")
     }
 
     /// Computes the medians of windows of `size` x `size` pixels, of an image of `u8` or `f32`, into a new buffer:
@@ -91,11 +86,7 @@ impl Gpu {
     /// assert_eq!(gpu.sobel(&flat, [5, 5])?.read()?[12], 0.0); // the centre
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn sobel<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
-    ) -> Result<Buffer<T>> {
+    pub fn sobel<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, image: impl Into<Image>) -> Result<Buffer<T>> {
         self.call::<T, _>(&Sobel::new(image), &[("input", input.into().untyped())])?.output("output")
     }
 

@@ -82,11 +82,7 @@ fn check(op: &str, operand: &Operand, given: &RawSlice<'_>) -> Result<()> {
         return Err(err!(Shape, "{op}: {name} is of {}; it must be of {dtype}", given.dtype()));
     }
     if given.len() != len {
-        return Err(err!(
-            Shape,
-            "{op}: {name} has {} elements; the other arguments ask for {len}",
-            given.len()
-        ));
+        return Err(err!(Shape, "{op}: {name} has {} elements; the other arguments ask for {len}", given.len()));
     }
     Ok(())
 }
@@ -143,8 +139,7 @@ impl OneLineCall<'_> {
         names: [&'static str; 3],
     ) -> Result<(Buffer<U>, Buffer<V>, Buffer<W>)> {
         let made = (self.alloc(names[0])?, self.alloc(names[1])?, self.alloc(names[2])?);
-        let slices =
-            [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped(), Slice::from(&made.2).untyped()];
+        let slices = [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped(), Slice::from(&made.2).untyped()];
         self.run(&[(names[0], slices[0]), (names[1], slices[1]), (names[2], slices[2])])?;
         Ok(made)
     }

@@ -2,8 +2,8 @@
 
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
-    BatchNorm, BinaryCrossEntropy, CrossEntropy, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope,
-    Softmax, SquaredError,
+    BatchNorm, BinaryCrossEntropy, CrossEntropy, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope, Softmax,
+    SquaredError,
 };
 use crate::program::prelude::*;
 
@@ -75,8 +75,7 @@ impl Gpu {
     where
         LayerNorm: Op<T>,
     {
-        let given =
-            [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("beta", beta.into().untyped())];
+        let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("beta", beta.into().untyped())];
         let rows = |rows| LayerNorm::new(rows, width).with_beta();
         self.call_rows::<T, _>(width, rows, &given)?.output("output")
     }

@@ -59,11 +59,7 @@ impl Gpu {
     /// assert_eq!(gpu.nth_element(&gpu.upload(&[3u32, 9, 1, 7, 5])?, 2)?.read()?, [5]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn nth_element<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        rank: usize,
-    ) -> Result<Buffer<T>>
+    pub fn nth_element<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, rank: usize) -> Result<Buffer<T>>
     where
         NthElement: Op<T>,
     {

@@ -2,8 +2,8 @@
 
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
-    ScanByKey, SegmentedReduce, SegmentedScan, Select, TopK, Unique, UniqueByKey,
+    Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan, ScanByKey,
+    SegmentedReduce, SegmentedScan, Select, TopK, Unique, UniqueByKey,
 };
 use crate::program::prelude::*;
 
@@ -102,11 +102,7 @@ impl Gpu {
         self.scan(input, &Scan::new(op, n).exclusive())
     }
 
-    fn scan<T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: Slice<'_, T>,
-        scan: &Scan<O>,
-    ) -> Result<Buffer<T>> {
+    fn scan<T: Element, O: Reducer<T, Output = T>>(&self, input: Slice<'_, T>, scan: &Scan<O>) -> Result<Buffer<T>> {
         self.call::<T, _>(scan, &[("input", input.untyped())])?.output("output")
     }
 
@@ -288,11 +284,7 @@ impl Gpu {
     /// assert_eq!(indices.read()?, [2, 4, 0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn top_k<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        k: usize,
-    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+    pub fn top_k<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, k: usize) -> Result<(Buffer<T>, Buffer<u32>)> {
         let input = input.into();
         let op = TopK::new(input.len(), k);
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["values", "indices"])

@@ -79,8 +79,7 @@ impl Gpu {
         dy: impl Into<Slice<'a, f32>>,
         width: usize,
     ) -> Result<(Buffer<f32>, Buffer<f32>, Buffer<f32>)> {
-        let given =
-            [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
+        let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
         let rows = |rows| LayerNormBackward::new(rows, width);
         self.call_rows::<f32, _>(width, rows, &given)?.three_outputs(["dx", "dgamma", "dbeta"])
     }
@@ -107,8 +106,7 @@ impl Gpu {
         dy: impl Into<Slice<'a, f32>>,
         width: usize,
     ) -> Result<(Buffer<f32>, Buffer<f32>)> {
-        let given =
-            [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
+        let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
         let rows = |rows| RmsNormBackward::new(rows, width);
         self.call_rows::<f32, _>(width, rows, &given)?.outputs(["dx", "dgamma"])
     }
@@ -151,11 +149,7 @@ impl Gpu {
     /// assert_eq!(gpu.bias_backward(&BiasBackward::new([1, 2, 2]), &dy)?.read()?, [3.0, 30.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn bias_backward<'a>(
-        &self,
-        bias: &BiasBackward,
-        dy: impl Into<Slice<'a, f32>>,
-    ) -> Result<Buffer<f32>> {
+    pub fn bias_backward<'a>(&self, bias: &BiasBackward, dy: impl Into<Slice<'a, f32>>) -> Result<Buffer<f32>> {
         self.call::<f32, _>(bias, &[("dy", dy.into().untyped())])?.output("db")
     }
 

@@ -2,8 +2,8 @@
 
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, Iamin, IsSorted, LowerBound, Merge, Nrm2,
-    Random, Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, Iamin, IsSorted, LowerBound, Merge, Nrm2, Random,
+    Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
 };
 use crate::program::prelude::*;
 
@@ -64,8 +64,7 @@ impl Gpu {
         Scatter: Op<T>,
     {
         let indices = indices.into();
-        let given =
-            [("into", into.into().untyped()), ("x", x.into().untyped()), ("indices", indices.untyped())];
+        let given = [("into", into.into().untyped()), ("x", x.into().untyped()), ("indices", indices.untyped())];
         let rows = |rows| Scatter::new(op, [rows, width], indices.len());
         self.call_rows::<T, _>(width, rows, &given)?.run(&[])
     }
@@ -117,11 +116,7 @@ impl Gpu {
     /// assert_eq!(gpu.merge(&a, &b)?.read()?, [1, 2, 5, 5, 7]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn merge<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
-    ) -> Result<Buffer<T>>
+    pub fn merge<'a, T: Element>(&self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
@@ -207,11 +202,7 @@ impl Gpu {
     /// assert_eq!(gpu.iamax(&x)?.read()?, [1]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn dot<'a, T: Element>(
-        &self,
-        x: impl Into<Slice<'a, T>>,
-        y: impl Into<Slice<'a, T>>,
-    ) -> Result<Buffer<T>>
+    pub fn dot<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, y: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Dot: Op<T>,
     {

@@ -5,8 +5,8 @@ use crate::gpu::{Buffer, Gpu, RawSlice, Slice, Waiting};
 use crate::plan::Plannable;
 use crate::program::prelude::*;
 use crate::sparse::{
-    Format, MEASURES, MatrixLayout, Measured, Spconvert, Statistics, Target, find_runs, measure,
-    measure_longest, order_slices, point_at_rest, sum_runs,
+    Format, MEASURES, MatrixLayout, Measured, Spconvert, Statistics, Target, find_runs, measure, measure_longest,
+    order_slices, point_at_rest, sum_runs,
 };
 
 impl Gpu {
@@ -52,8 +52,7 @@ impl Gpu {
         to: Target,
     ) -> Result<DeviceMatrix> {
         let from = matrix.layout;
-        let fill =
-            |format| self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }), Vec::new());
+        let fill = |format| self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }), Vec::new());
         let direct = match (from.format, to) {
             (Format::Coo { .. }, Target::Coo) => Some(Format::Coo { sorted: true }),
             (_, Target::Csr) => Some(Format::Csr),
@@ -316,12 +315,7 @@ impl Gpu {
     }
 
     /// Converts into `lists` and new arrays.
-    fn filled(
-        &self,
-        matrix: &DeviceMatrix,
-        op: &Spconvert,
-        mut lists: Vec<DeviceList>,
-    ) -> Result<DeviceMatrix> {
+    fn filled(&self, matrix: &DeviceMatrix, op: &Spconvert, mut lists: Vec<DeviceList>) -> Result<DeviceMatrix> {
         let plan = op.plan::<f32>(self)?;
         for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
             lists.push(allocated(self, operand)?);
@@ -364,9 +358,8 @@ impl Gpu {
         let from = matrix.layout;
         let program = order_slices(&from, slice, window, &self.planning_profile())?;
         let width = self.alloc::<u32>(1)?;
-        let lists = (program.operands[1..3].iter())
-            .map(|operand| allocated(self, operand))
-            .collect::<Result<Vec<_>>>()?;
+        let lists =
+            (program.operands[1..3].iter()).map(|operand| allocated(self, operand)).collect::<Result<Vec<_>>>()?;
         let mut operands = vec![matrix.slices()?[0]];
         operands.extend(lists.iter().map(DeviceList::slice));
         operands.push(Slice::from(&width).untyped());

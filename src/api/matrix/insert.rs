@@ -103,8 +103,7 @@ impl Gpu {
         let lists = grown.as_ref().unwrap_or(&matrix.lists);
         let missing = self.alloc::<u32>(1)?;
         let planned = program.operands.iter().map(|operand| operand.len);
-        let mut operands: Vec<_> =
-            lists.iter().zip(planned).map(|(list, n)| list.front(n)).collect::<Result<_>>()?;
+        let mut operands: Vec<_> = lists.iter().zip(planned).map(|(list, n)| list.front(n)).collect::<Result<_>>()?;
         operands.extend(new.slices()?);
         operands.push(Slice::from(&missing).untyped());
         self.run_program(program, &operands)?;
@@ -137,8 +136,7 @@ impl Gpu {
     /// Copies coordinates to arrays with room for `capacity` entries.
     fn grown(&self, matrix: &DeviceMatrix, capacity: usize) -> Result<Vec<DeviceList>> {
         let n = matrix.layout.entries;
-        let program =
-            self.lower::<f32, _>(&Spinsert::new(MatrixLayout { entries: 0, ..matrix.layout }, n))?;
+        let program = self.lower::<f32, _>(&Spinsert::new(MatrixLayout { entries: 0, ..matrix.layout }, n))?;
         let lists = (program.operands[..3].iter())
             .map(|operand| allocated(self, &Operand { len: capacity, ..operand.clone() }))
             .collect::<Result<Vec<_>>>()?;

@@ -8,8 +8,8 @@ use crate::plan::Plan;
 use crate::primitives::Max;
 use crate::program::prelude::*;
 use crate::sparse::{
-    BY_ROW, Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix,
-    Spconvert, Spmm, Spmv, Target, order_by_row,
+    BY_ROW, Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix, Spconvert,
+    Spmm, Spmv, Target, order_by_row,
 };
 use std::sync::OnceLock;
 
@@ -295,15 +295,9 @@ impl DeviceMatrix {
             Format::Coo { .. } => {
                 HostMatrix::Coo(Coo { rows, cols, row_idxs: index(), col_idxs: index(), values: value() })
             }
-            Format::Csr => {
-                HostMatrix::Csr(Csr { rows, cols, row_ptrs: index(), col_idxs: index(), values: value() })
-            }
-            Format::Csc => {
-                HostMatrix::Csc(Csc { rows, cols, col_ptrs: index(), row_idxs: index(), values: value() })
-            }
-            Format::Ell { width } => {
-                HostMatrix::Ell(Ell { rows, cols, width, col_idxs: index(), values: value() })
-            }
+            Format::Csr => HostMatrix::Csr(Csr { rows, cols, row_ptrs: index(), col_idxs: index(), values: value() }),
+            Format::Csc => HostMatrix::Csc(Csc { rows, cols, col_ptrs: index(), row_idxs: index(), values: value() }),
+            Format::Ell { width } => HostMatrix::Ell(Ell { rows, cols, width, col_idxs: index(), values: value() }),
             Format::Hybrid { width, .. } => {
                 let ell = Ell { rows, cols, width, col_idxs: index(), values: value() };
                 let coo = Coo { rows, cols, row_idxs: index(), col_idxs: index(), values: value() };
@@ -432,10 +426,7 @@ impl Gpu {
                 false => Slice::from(&self.reduce(list, Max)?).read_by(waiting).await?.first().copied(),
             };
             if let Some(largest) = largest.filter(|&index| index as usize >= extent) {
-                return Err(err!(
-                    Shape,
-                    "matrix: an entry in {name} {largest} of a matrix of {rows} x {cols}"
-                ));
+                return Err(err!(Shape, "matrix: an entry in {name} {largest} of a matrix of {rows} x {cols}"));
             }
         }
         let layout = MatrixLayout { rows, cols, entries, longest: 0, format, values: values.slice().dtype() };
@@ -494,11 +485,7 @@ impl Gpu {
 }
 
 /// Fails unless a matrix has the format and the extents of the `planned` operands.
-fn check_format<'p>(
-    program: &Program,
-    layout: MatrixLayout,
-    planned: impl Iterator<Item = &'p Operand>,
-) -> Result<()> {
+fn check_format<'p>(program: &Program, layout: MatrixLayout, planned: impl Iterator<Item = &'p Operand>) -> Result<()> {
     // Operands that are written have names of their own with the same endings.
     let named = layout.operands(program.op)?;
     let same = |(planned, named): (&Operand, &Operand)| {
@@ -544,10 +531,7 @@ macro_rules! product_calls {
             }
 
             /// Alpha and beta, two elements.
-            pub fn with_scalars<'a>(
-                &self,
-                scalars: impl Into<Slice<'a, f32>>,
-            ) -> With<'_, 'a, $op, f32, Executable> {
+            pub fn with_scalars<'a>(&self, scalars: impl Into<Slice<'a, f32>>) -> With<'_, 'a, $op, f32, Executable> {
                 let mut with = self.with();
                 with.give("scalars", scalars.into().untyped());
                 with
@@ -590,12 +574,7 @@ impl Plan<Spconvert, f32> {
     ///
     /// # Errors
     /// As [`Plan`]; also [`Shape`](ErrorKind::Shape) if the matrix has another format than planned.
-    pub fn record<Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        from: &DeviceMatrix,
-        to: &DeviceMatrix,
-    ) -> Result<()> {
+    pub fn record<Enc: Encoder>(&self, rec: &mut Recorder<Enc>, from: &DeviceMatrix, to: &DeviceMatrix) -> Result<()> {
         let program = self.program();
         let lists = from.lists.len().min(program.operands.len());
         let (read, written) = program.operands.split_at(lists);

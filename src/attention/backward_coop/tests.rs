@@ -5,8 +5,7 @@ use half::f16;
 
 #[test]
 fn kernels_use_the_memory_of_their_tiles() {
-    for (head_size, max) in [(16, 48 << 10), (64, 48 << 10), (80, 32 << 10), (128, 48 << 10), (128, 32 << 10)]
-    {
+    for (head_size, max) in [(16, 48 << 10), (64, 48 << 10), (80, 32 << 10), (128, 48 << 10), (128, 32 << 10)] {
         let op = AttentionBackward::new([1, 2, 70, head_size], [2, 70]).variant("coop");
         let mut profile = DeviceProfile::h100();
         profile.limits.max_workgroup_bytes = max;

@@ -70,8 +70,7 @@ fn scratch_is_bounded_by_chunks_and_stated() {
         let program = Op::<f32>::lower(&op.clone().variant(variant), &h100).unwrap();
         assert!(program.scratch_bytes() <= 260 << 20, "{variant}: {}", program.scratch_bytes());
         assert!(program.decision.why.contains("bytes of scratch"), "{}", program.decision.why);
-        let program =
-            Op::<f32>::lower(&op.clone().variant(variant), &DeviceProfile::webgpu_defaults()).unwrap();
+        let program = Op::<f32>::lower(&op.clone().variant(variant), &DeviceProfile::webgpu_defaults()).unwrap();
         for dispatch in &program.dispatches {
             assert!(dispatch.bindings.iter().all(|b| b.size <= 128 << 20));
         }

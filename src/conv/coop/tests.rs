@@ -10,8 +10,7 @@ fn kernels_match_their_rows() {
     for row in ROWS {
         for (gradients, windows_first, side) in [(false, false, 16), (false, true, 8), (true, false, 16)] {
             let of = CoopLayer::windows(&c, 32, None, &h100);
-            let product =
-                CoopLayer { tile: row.tile, part: row.thread, gradients, windows_first, side, ..of };
+            let product = CoopLayer { tile: row.tile, part: row.thread, gradients, windows_first, side, ..of };
             assert!(product.fits(&h100), "{row:?}");
             let spec = Spec::new().constant("C_BINDING", 3u32);
             let kernel = product.kernel(&c, spec, true);

@@ -24,8 +24,7 @@ fn every_division_shares_its_loads() {
                 [(ProductKind::Windows, false), (ProductKind::Weights, false), (ProductKind::Weights, true)]
             {
                 let profile = DeviceProfile::h100();
-                let mut product =
-                    LayerProduct::new(("conv", 4), kind, [1, 1, 1, 1], (vec, 0.0, None), &profile);
+                let mut product = LayerProduct::new(("conv", 4), kind, [1, 1, 1, 1], (vec, 0.0, None), &profile);
                 product.form.tile = division.tile;
                 product.form.thread = division.thread;
                 assert!(product.form.walks(), "{division:?} {kind:?}");

@@ -119,9 +119,7 @@ impl StencilLowering<'_> {
         let taps = self.stencil.taps();
         if self.way == StencilWay::Constant && taps > MAX_CONSTANT {
             let (bytes, most) = (4 * taps, 4 * MAX_CONSTANT);
-            return Err(
-                self.unsupported(&format!("{bytes} bytes of uniform for {taps} weights (at most {most})"))
-            );
+            return Err(self.unsupported(&format!("{bytes} bytes of uniform for {taps} weights (at most {most})")));
         }
         self.note("every output reads its inputs itself", 1.0);
         self.traffic(taps as f64);
@@ -196,13 +194,8 @@ impl StencilLowering<'_> {
                 lines::TOLERANCE
             )
         })?;
-        let lines = FilterLines {
-            extents: stencil.extents,
-            step: 1,
-            lines,
-            boundary: stencil.boundary,
-            finish: Spec::new(),
-        };
+        let lines =
+            FilterLines { extents: stencil.extents, step: 1, lines, boundary: stencil.boundary, finish: Spec::new() };
         let Some((form, why)) = lines.best(self.dtype, self.profile) else {
             return Err(self.unsupported("a uniform that holds the longest line, and scratch for its sums"));
         };
@@ -300,10 +293,7 @@ impl StencilLowering<'_> {
         }
         let Some([z, y, x]) = tile.map(|t| t.map(|n| n as u32)) else { return spec };
         let fragment = ["conv/filter1d_tile", "conv/filter2d_tile", "conv/filter3d_tile"][stencil.axes - 1];
-        spec.slot("tile", Fragment::Library(fragment))
-            .constant("TILE_X", x)
-            .constant("TILE_Y", y)
-            .constant("TILE_Z", z)
+        spec.slot("tile", Fragment::Library(fragment)).constant("TILE_X", x).constant("TILE_Y", y).constant("TILE_Z", z)
     }
 
     /// Dispatches the kernel, over tiles or over groups of outputs.
@@ -312,9 +302,7 @@ impl StencilLowering<'_> {
         let group = if self.packed() || vectors { 4 } else { 1 };
         let groups = w.div_ceil(group);
         let (tiles, workgroups) = match tile {
-            Some([z, y, x]) => {
-                ([w.div_ceil(x), h.div_ceil(y)], w.div_ceil(x) * h.div_ceil(y) * d.div_ceil(z))
-            }
+            Some([z, y, x]) => ([w.div_ceil(x), h.div_ceil(y)], w.div_ceil(x) * h.div_ceil(y) * d.div_ceil(z)),
             None => ([0, 0], (groups * h * d).div_ceil(WORKGROUP_SIZE)),
         };
         let params = StencilParams {
@@ -394,8 +382,7 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
         let inside = |[x, y, z]: [u32; 3]| u32::from(x < tile[0] && y < tile[1] && z < tile[2]);
         let d = divergence([1; 3], block, subject.subgroup, inside);
         facts.push(fact("divergent", d.divergent as f64, format!("of {} subgroups that compute", d.warps)));
-        let axes: Vec<_> =
-            [0, 1, 2].map(|i| Axis::inside(tile[i].into(), [x, y, z][i].into())).into_iter().collect();
+        let axes: Vec<_> = [0, 1, 2].map(|i| Axis::inside(tile[i].into(), [x, y, z][i].into())).into_iter().collect();
         let busy = axes.iter().map(|a| a.tile).product::<u64>() as f64;
         let all = axes.iter().map(Axis::loads).product::<u64>() as f64;
         facts.push(fact("computing", 100.0 * busy / all, "% of threads"));

@@ -71,9 +71,7 @@ fn unsupported_options_name_the_remedy() {
     }
     let (kind, text) = refusal(Attention::new([1, 2, 8, 256], [2, 8]).variant("wgmma"));
     assert!(kind == ErrorKind::Unsupported && text.contains("use `mma`"), "{text}");
-    for op in
-        [op.clone().lengths(), op.clone().kv(KvType::Int8), op.clone().paged(Paging { tokens: 16, pages: 4 })]
-    {
+    for op in [op.clone().lengths(), op.clone().kv(KvType::Int8), op.clone().paged(Paging { tokens: 16, pages: 4 })] {
         assert_eq!(CudaOp::<f16>::lower(&op, &CudaProfile::h100()).unwrap().variant(), "split-kv");
         let (kind, text) = refusal(op.variant("mma"));
         assert!(kind == ErrorKind::Unsupported && text.contains("use `auto` or `split-kv`"), "{text}");

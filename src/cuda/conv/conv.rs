@@ -37,13 +37,7 @@ struct Planes {
 
 impl Planes {
     /// Adds launches that pack the planes of an operand, from element `skip` on.
-    fn pack(
-        &self,
-        program: &mut CudaProgram,
-        size: usize,
-        padded: usize,
-        (from, skip, to): (usize, usize, usize),
-    ) {
+    fn pack(&self, program: &mut CudaProgram, size: usize, padded: usize, (from, skip, to): (usize, usize, usize)) {
         let kernel = CudaKernel::new("conv/conv_pack", "conv_pack", Arch::Sm75).define("BYTES", size);
         let pairs = self.pixels.is_multiple_of(2);
         let kernel = program.kernel(kernel.define("PAIRS", u32::from(pairs)));
@@ -122,19 +116,14 @@ impl CudaConvJob<'_> {
         }
         let chunk = (MAX_PACKED / image).min(max / pixels).clamp(1, self.images);
 
-        let [packed_w, packed_x] = [filters * groups * cells, chunk * image]
-            .map(|elements| program.scratch((elements * size) as u64));
+        let [packed_w, packed_x] =
+            [filters * groups * cells, chunk * image].map(|elements| program.scratch((elements * size) as u64));
         let weights = Planes { images: filters * groups, groups: 1, channels: of_group, pixels: r * s };
         weights.pack(program, size, padded, (1, 0, packed_w));
 
         let lines = TileLines { along_k: true, unit: 16, partial: false };
-        let work = TileWork {
-            m: filters,
-            n: chunk * pixels,
-            k: padded * cells,
-            products: groups,
-            bytes: program.cost.bytes,
-        };
+        let work =
+            TileWork { m: filters, n: chunk * pixels, k: padded * cells, products: groups, bytes: program.cost.bytes };
         let row = suits(self.factor, lines, lines, &work, profile)?;
         let tiling = row.tiling;
         program.decision.why = format!(
@@ -156,8 +145,7 @@ impl CudaConvJob<'_> {
             let images = chunk.min(self.images - first_image);
             let planes = Planes { images, groups, channels: of_group, pixels: h * w };
             planes.pack(program, size, padded, (0, first_image * channels * h * w, packed_x));
-            let numbers =
-                [first_image, images, groups, filters, padded, h, w, self.out[0], self.out[1], r, s];
+            let numbers = [first_image, images, groups, filters, padded, h, w, self.out[0], self.out[1], r, s];
             let [top, left, ..] = self.layer.pads;
             let ways = [self.layer.stride, [top, left], self.layer.dilation];
             let numbers: Vec<_> = numbers.into_iter().chain(ways.into_iter().flatten()).collect();

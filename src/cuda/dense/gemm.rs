@@ -12,9 +12,7 @@ use super::wgmma;
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, TileRow, TileWork, Tiling};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
-use crate::dense::{
-    Activation, BatchLayout, DenseLayout, Gemm, GemmBatched, Precision, Product, ProductTypes,
-};
+use crate::dense::{Activation, BatchLayout, DenseLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
 use crate::program::prelude::*;
 use half::{bf16, f16};
 
@@ -200,9 +198,7 @@ impl CudaProduct<'_> {
         let (mut layouts, mut memory) = (self.layouts, self.memory);
         for which in 0..2 {
             if way.packs[which] {
-                program
-                    .decision
-                    .because(format_args!("{} is copied into aligned rows first", ["A", "B"][which]));
+                program.decision.because(format_args!("{} is copied into aligned rows first", ["A", "B"][which]));
                 (memory[which], layouts[which]) = wgmma::packed(self, program, factor, which, false);
             }
         }
@@ -364,8 +360,7 @@ op!(Gemm: f32, f16, bf16; GemmBatched: f32, f16, bf16;);
 /// Returns programs that together use every kernel of the device. Each takes a second to compile, so layouts, epilogues
 /// and chunks vary together.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let mut types =
-        vec![(ProductTypes::MIXED, Precision::Strict), (ProductTypes::all(DType::F16), Precision::Strict)];
+    let mut types = vec![(ProductTypes::MIXED, Precision::Strict), (ProductTypes::all(DType::F16), Precision::Strict)];
     if profile.runs(Arch::Sm80) {
         types.push((ProductTypes::all(DType::Bf16), Precision::Strict));
         types.push((ProductTypes { factors: DType::Bf16, result: DType::F32 }, Precision::Strict));
@@ -375,8 +370,7 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
     let mut programs = Vec::new();
     let mut add = |variant: &str, i: usize, types: ProductTypes, precision: Precision| {
         let gemm = Gemm::new(32, 32, 64 - i % 2).variant(variant).precision(precision);
-        let gemm =
-            gemm.when(i % 2 == 1, |op| op.trans_a()).when(i % 4 > 1, |op| op.trans_b()).beta((i % 3) as f32);
+        let gemm = gemm.when(i % 2 == 1, |op| op.trans_a()).when(i % 4 > 1, |op| op.trans_b()).beta((i % 3) as f32);
         let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
         let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
         let product = Product { bias: !i.is_multiple_of(3), ..biased.product };

@@ -147,8 +147,7 @@ impl CudaWays<'_> {
             if packs[0] && !copies_a || packs[1] && !copies_b {
                 continue;
             }
-            let [a, b] =
-                [0, 1].map(|i| if packs[i] { of.packed_lines(i, factor) } else { of.lines(i, factor) });
+            let [a, b] = [0, 1].map(|i| if packs[i] { of.packed_lines(i, factor) } else { of.lines(i, factor) });
             let copying: f64 = (0..2).filter(|i| packs[*i]).map(|i| self.copying(i)).sum();
             for row in rows.iter().filter(|row| row.tiling.wrong(factor, a, b, self.profile).is_none()) {
                 let tile_k = row.tiling.tile[2] as usize;
@@ -178,8 +177,7 @@ impl CudaWays<'_> {
             !wgmma::packs(of, factor, which) && !row.is_multiple_of(32)
         });
         let mut ways = Vec::new();
-        for tiling in
-            WgmmaTiling::all(factor).iter().filter(|t| of.product.tile.is_none_or(|tile| t.is(factor, tile)))
+        for tiling in WgmmaTiling::all(factor).iter().filter(|t| of.product.tile.is_none_or(|tile| t.is(factor, tile)))
         {
             let tile_k = WgmmaTiling::tile_k(factor) as usize;
             let blocks = tiling.tiles(of.product);

@@ -234,11 +234,8 @@ fn fetch(
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
     let rounds = factor == TileFactor::Tf32;
     if !packs(of, factor, which) {
-        let side = if lines.along_k {
-            [WgmmaTiling::tile_k(factor), tile, 1]
-        } else {
-            [64, WgmmaTiling::tile_k(factor), 1]
-        };
+        let side =
+            if lines.along_k { [WgmmaTiling::tile_k(factor), tile, 1] } else { [64, WgmmaTiling::tile_k(factor), 1] };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
         let map = boxes(of.memory[which], dtype, rounds, [inner, outer, products], strides, side);
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };

@@ -7,12 +7,7 @@ fn driver_errors_name_the_cause_and_the_remedy() {
     assert_eq!(of(Some(12000), R::CUDA_SUCCESS), Ok(12000));
     let cases = [
         (None, R::CUDA_SUCCESS, ErrorKind::NoAdapter, "install NVIDIA's driver"),
-        (
-            Some(11040),
-            R::CUDA_SUCCESS,
-            ErrorKind::Unsupported,
-            "supports CUDA 11.4, but 12.0 or newer is needed",
-        ),
+        (Some(11040), R::CUDA_SUCCESS, ErrorKind::Unsupported, "supports CUDA 11.4, but 12.0 or newer is needed"),
         (Some(12040), R::CUDA_ERROR_NO_DEVICE, ErrorKind::NoAdapter, "finds no device"),
         (Some(12040), R::CUDA_ERROR_STUB_LIBRARY, ErrorKind::NoAdapter, "only a stub"),
     ];

@@ -19,17 +19,12 @@ impl<T: Element> CudaOp<T> for Zip {
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (function, n, variant) = self.parts();
         if self.is_counted() {
-            return Err(err!(
-                Unsupported,
-                "zip: CUDA's kernel takes no length from the device; plan it on a Gpu"
-            ));
+            return Err(err!(Unsupported, "zip: CUDA's kernel takes no length from the device; plan it on a Gpu"));
         }
-        let (_, decision) =
-            choose("zip", variant, VARIANTS, profile, || ("vec4", "the only variant".into()))?;
+        let (_, decision) = choose("zip", variant, VARIANTS, profile, || ("vec4", "the only variant".into()))?;
         let mut program = CudaProgram::new("zip", decision);
         let operand = |name, access| Operand { name, dtype: T::DTYPE, len: n, access };
-        program.operands =
-            vec![operand("x", Access::Read), operand("y", Access::Read), operand("z", Access::Write)];
+        program.operands = vec![operand("x", Access::Read), operand("y", Access::Read), operand("z", Access::Write)];
         program.cost = Cost { flop: n as f64, bytes: (3 * T::DTYPE.size()) as f64 * n as f64 };
         elements("zip", "z", &[n, T::DTYPE.size()])?;
         let kernel = kernel(function, T::DTYPE)?;

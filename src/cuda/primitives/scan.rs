@@ -101,10 +101,7 @@ impl<O> Scan<O> {
             ))
         };
         if self.is_counted() {
-            return Err(err!(
-                Unsupported,
-                "scan: CUDA's kernel takes no length from the device; plan it on a Gpu"
-            ));
+            return Err(err!(Unsupported, "scan: CUDA's kernel takes no length from the device; plan it on a Gpu"));
         }
         let number = match operator {
             Operator::Sum => 0,
@@ -114,9 +111,7 @@ impl<O> Scan<O> {
             _ => return refused(),
         };
         let (ty, [zero, one, greatest, least]) = match dtype {
-            DType::F32 => {
-                ("float", ["0.0f", "1.0f", "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)"])
-            }
+            DType::F32 => ("float", ["0.0f", "1.0f", "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)"]),
             // Signed overflow is undefined in C++; unsigned arithmetic gives the same bits.
             DType::I32 if number < 2 => ("unsigned", ["0u", "1u", "", ""]),
             DType::I32 => ("int", ["", "", "0x7fffffff", "(-0x7fffffff - 1)"]),

@@ -26,8 +26,7 @@ fn every_sample_validates_and_agrees_with_its_program() {
                     assert_eq!(fields, dispatch.fields, "{}", kernel.label());
                     assert_eq!(interface.bindings[0].min_size, dispatch.params.len() as u64);
 
-                    let shown: Vec<_> =
-                        interface.bindings[1..].iter().map(|b| (b.name.as_str(), b.kind)).collect();
+                    let shown: Vec<_> = interface.bindings[1..].iter().map(|b| (b.name.as_str(), b.kind)).collect();
                     let bound: Vec<_> = dispatch
                         .bindings
                         .iter()
@@ -36,9 +35,7 @@ fn every_sample_validates_and_agrees_with_its_program() {
                                 Access::Read => (program.operands[i].name, BindingKind::Read),
                                 _ => (program.operands[i].name, BindingKind::ReadWrite),
                             },
-                            Resource::Scratch(_) if kernel.entry == "gemm_slabs" => {
-                                ("slabs", BindingKind::Read)
-                            }
+                            Resource::Scratch(_) if kernel.entry == "gemm_slabs" => ("slabs", BindingKind::Read),
                             Resource::Scratch(_) => ("partial", BindingKind::ReadWrite),
                             Resource::Constant(_) => ("table", BindingKind::Read),
                         })
@@ -69,10 +66,7 @@ fn auto_follows_device_and_shape() {
     assert_eq!(variant(Gemm::new(32, 32, 4), &DeviceProfile::h100()), "naive");
     // 53 us with `naive`, whose threads wait for each step of k; 14 with `split-k`.
     assert_eq!(variant(Gemm::new(2, 4, 704), &DeviceProfile::h100()), "split-k");
-    assert_eq!(
-        variant(square.clone().tile(ProductTile { m: 8, n: 8, k: 8 }), &DeviceProfile::mesa()),
-        "tiled"
-    );
+    assert_eq!(variant(square.clone().tile(ProductTile { m: 8, n: 8, k: 8 }), &DeviceProfile::mesa()), "tiled");
     assert_eq!(variant(square.variant("naive"), &DeviceProfile::h100()), "naive");
 }
 

@@ -35,9 +35,8 @@ fn a_large_batch_is_cut_into_dispatches() {
     virtual_device.class = DeviceClass::Virtual;
     let program = lower(&op, &virtual_device).unwrap();
     // 2^33 flop each: 32 products, in tiles of 64 x 64. An H100 gets more.
-    let parts: Vec<_> = (0..program.dispatches.len())
-        .map(|i| (program.param(i, "first_tile"), program.param(i, "tiles")))
-        .collect();
+    let parts: Vec<_> =
+        (0..program.dispatches.len()).map(|i| (program.param(i, "first_tile"), program.param(i, "tiles"))).collect();
     assert_eq!(parts, [(0, 2048), (2048, 2048), (4096, 64)]);
     assert_eq!(lower(&op, &DeviceProfile::h100()).unwrap().dispatches.len(), 1);
 }

@@ -101,11 +101,7 @@ impl GemvLowering<'_> {
 
     /// Returns the spec of a kernel that ends in y, bound here.
     fn ending(&self, spec: Spec, result: u32) -> Spec {
-        if self.gemv.scalars {
-            spec.flag("SCALARS", true).constant("SCALARS_BINDING", result + 1)
-        } else {
-            spec
-        }
+        if self.gemv.scalars { spec.flag("SCALARS", true).constant("SCALARS_BINDING", result + 1) } else { spec }
     }
 
     /// Writes `y = beta y`.
@@ -173,8 +169,7 @@ impl GemvLowering<'_> {
     /// Cuts A into chunks of rows that each fit one binding.
     fn chunks(&self) -> Result<Vec<BoundChunk>> {
         let DenseLayout { rows, cols, ld } = self.gemv.layout();
-        let (rows, row, stride) =
-            (rows as u64, cols as u64 * self.element_size(), ld as u64 * self.element_size());
+        let (rows, row, stride) = (rows as u64, cols as u64 * self.element_size(), ld as u64 * self.element_size());
         if self.profile.binds_all(1, self.program.operands[0].bytes()) {
             return Ok(vec![BoundChunk { first: 0, count: rows }]);
         }
@@ -198,8 +193,7 @@ impl GemvLowering<'_> {
     }
 
     fn naive(&self, chunks: &[BoundChunk]) -> (Kernel, Vec<GemvLaunch>) {
-        let kernel =
-            Kernel::library("dense/gemv_naive", "gemv_naive", self.spec().flag("TRANS", self.gemv.trans));
+        let kernel = Kernel::library("dense/gemv_naive", "gemv_naive", self.spec().flag("TRANS", self.gemv.trans));
         let (cols, part_len) = (self.gemv.k as u64, naive_terms(self.profile));
         let launch = |&chunk: &BoundChunk| {
             let (outputs, terms) = if self.gemv.trans { (cols, chunk.count) } else { (chunk.count, cols) };
@@ -261,20 +255,14 @@ impl GemvLowering<'_> {
         let outputs = self.gemv.lengths().1 as u64;
         let bytes = 4 * outputs * parts;
         let what = format_args!("{parts} parts of {outputs} sums");
-        self.profile.check_scratch(
-            &self.name,
-            what,
-            bytes,
-            "multiply blocks of columns in separate calls",
-        )?;
+        self.profile.check_scratch(&self.name, what, bytes, "multiply blocks of columns in separate calls")?;
         Ok(self.program.scratch(bytes))
     }
 
     /// Adds the parts.
     pub(in crate::dense) fn finish(&mut self, parts: u64, partial: Binding) {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
-        let spec =
-            self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);
+        let spec = self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);
         let spec = self.ending(spec, 2);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
         let params = GemvParams { parts: parts as u32, ..self.params() };

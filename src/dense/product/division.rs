@@ -117,13 +117,7 @@ impl Division {
     }
 
     /// Rejects a workgroup of `x` x `y` threads and `bytes` of workgroup memory that the device cannot run.
-    pub(super) fn check_limits(
-        &self,
-        name: &str,
-        [x, y]: [u64; 2],
-        bytes: u64,
-        profile: &DeviceProfile,
-    ) -> Result<()> {
+    pub(super) fn check_limits(&self, name: &str, [x, y]: [u64; 2], bytes: u64, profile: &DeviceProfile) -> Result<()> {
         let limits = &profile.limits;
         let threads = self.threads();
         let [max_x, max_y, _] = limits.max_workgroup_size;

@@ -165,9 +165,7 @@ impl ProductJob<'_> {
     ) -> Result<()> {
         let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
         let flop = 2 * workgroups.elements * u64::from(steps.max(1));
-        dispatch_chunks(program, kernel, bindings, workgroups.count, flop, self.profile, |chunk| {
-            params.of_chunk(chunk)
-        })
+        dispatch_chunks(program, kernel, bindings, workgroups.count, flop, self.profile, |chunk| params.of_chunk(chunk))
     }
 
     /// Dispatches a kernel that reads all operands over all tiles: once, or for each slice of k with carried sums.

@@ -75,11 +75,8 @@ impl Product {
             };
             Ok(BatchLayout { at, span, stride })
         };
-        let layouts = [
-            layout(0, "a", self.layout_a())?,
-            layout(1, "b", self.layout_b())?,
-            layout(2, "c", self.layout_c())?,
-        ];
+        let layouts =
+            [layout(0, "a", self.layout_a())?, layout(1, "b", self.layout_b())?, layout(2, "c", self.layout_c())?];
         let BatchLayout { at: DenseLayout { rows, cols, ld }, span, stride } = layouts[2];
         let side_by_side = stride >= cols && stride.saturating_mul(self.batch.saturating_sub(1)) <= ld - cols;
         if self.batch > 1 && stride < span && !side_by_side {
@@ -105,12 +102,7 @@ impl Product {
     }
 
     /// The operands: a, b, the scalars and the bias if there are any, and c.
-    pub(crate) fn operands(
-        &self,
-        name: &str,
-        layouts: [BatchLayout; 3],
-        types: ProductTypes,
-    ) -> Result<Vec<Operand>> {
+    pub(crate) fn operands(&self, name: &str, layouts: [BatchLayout; 3], types: ProductTypes) -> Result<Vec<Operand>> {
         let ProductTypes { factors, result } = types;
         let matrices = |i: usize, operand, dtype, access| {
             let BatchLayout { span, stride, .. } = layouts[i];
@@ -128,24 +120,14 @@ impl Product {
             operands.push(Operand { name: "scalars", dtype: DType::F32, len: 2, access: Access::Read });
         }
         if self.bias {
-            operands.push(Operand {
-                name: "bias",
-                dtype: result,
-                len: self.bias_len(),
-                access: Access::Read,
-            });
+            operands.push(Operand { name: "bias", dtype: result, len: self.bias_len(), access: Access::Read });
         }
         operands.push(matrices(2, "c", result, Access::ReadWrite)?);
         Ok(operands)
     }
 
     /// Checks that the device has the type of the factors and holds every operand.
-    pub(super) fn check_operands(
-        &self,
-        name: &str,
-        operands: &[Operand],
-        profile: &DeviceProfile,
-    ) -> Result<()> {
+    pub(super) fn check_operands(&self, name: &str, operands: &[Operand], profile: &DeviceProfile) -> Result<()> {
         for operand in operands {
             let advice = match (self.batched, operand.name) {
                 (false, _) => "compute blocks of C in separate calls",
@@ -166,11 +148,9 @@ pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> R
     let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
     match requires.missing(profile) {
         None => Ok(()),
-        Some(missing) => Err(err!(
-            Unsupported,
-            "{name}: elements of f16 need {missing}, {}; convert them to f32",
-            profile.lacks()
-        )),
+        Some(missing) => {
+            Err(err!(Unsupported, "{name}: elements of f16 need {missing}, {}; convert them to f32", profile.lacks()))
+        }
     }
 }
 

@@ -115,16 +115,7 @@ impl ProductTypes {
 impl Product {
     /// Creates the product of an m x k and a k x n matrix.
     pub(crate) fn new(m: usize, n: usize, k: usize) -> Self {
-        Self {
-            batch: 1,
-            m,
-            n,
-            k,
-            alpha: 1.0,
-            strides: Some([0; 3]),
-            variant: "auto".into(),
-            ..Self::default()
-        }
+        Self { batch: 1, m, n, k, alpha: 1.0, strides: Some([0; 3]), variant: "auto".into(), ..Self::default() }
     }
 
     /// Creates the products of `batch` pairs, which follow each other.
@@ -139,11 +130,7 @@ impl Product {
     /// The op and its shape, for texts.
     pub(crate) fn name(&self) -> String {
         let Self { batched, batch, m, n, k, .. } = *self;
-        if batched {
-            format!("gemm-batched {batch} x {m} x {n} x {k}")
-        } else {
-            format!("gemm {m} x {n} x {k}")
-        }
+        if batched { format!("gemm-batched {batch} x {m} x {n} x {k}") } else { format!("gemm {m} x {n} x {k}") }
     }
 
     /// The types of the operands of a product that is planned for `dtype`.
@@ -267,9 +254,8 @@ impl Product {
         let bits = Bits { rounds: true, deterministic: self.deterministic };
         let variants = if self.batched { BATCHED_VARIANTS } else { VARIANTS };
         let job = ProductJob { product: self, name, layouts, types, profile };
-        let (variant, mut decision) = choose_with(self.op(), &self.variant, variants, profile, bits, || {
-            policy::variant(&job, variants)
-        })?;
+        let (variant, mut decision) =
+            choose_with(self.op(), &self.variant, variants, profile, bits, || policy::variant(&job, variants))?;
         let (way, division) = Way::of(variant.name, &job)?;
 
         if let Way::Coop(_) = way {

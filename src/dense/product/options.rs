@@ -149,11 +149,7 @@ fn asked_bias(asked: &mut Asked<'_>, m: usize, n: usize, dtype: DType) -> Result
     };
     let (of_columns, of_rows) = (given(BIAS, n)?, given(ROW_BIAS, m)?);
     if of_columns.is_some() && of_rows.is_some() {
-        return Err(err!(
-            InvalidArgument,
-            "{}: both --bias and --row-bias are given; give one of them",
-            asked.name()
-        ));
+        return Err(err!(InvalidArgument, "{}: both --bias and --row-bias are given; give one of them", asked.name()));
     }
     let row_bias = of_rows.is_some();
     Ok((of_columns.or(of_rows), row_bias))

@@ -55,8 +55,7 @@ impl FactorLoad {
             let fits = |unit: &usize| [at.ld, at.cols, stride].iter().all(|x| x.is_multiple_of(*unit));
             let unit = [4, 2].into_iter().find(fits).unwrap_or(1) as u32;
             let packs = product.precision == Precision::Split
-                || !product.batched
-                    && product.packs.unwrap_or_else(|| policy::packing_pays(job, &division, i, unit));
+                || !product.batched && product.packs.unwrap_or_else(|| policy::packing_pays(job, &division, i, unit));
             if packs { Self::Packed } else { Self::InPlace(unit, job.types.factors) }
         };
         let loads = [place(0), place(1)];
@@ -146,8 +145,7 @@ fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFact
     const CHUNK: usize = 1024;
     let all = job.product.m.saturating_add(job.product.n);
     let count = index_u32(job.name, "the rows and columns to scale", all)?;
-    let scratch =
-        scratch(job, program, 4 * u64::from(count), || "the magnitudes of its rows and columns".into())?;
+    let scratch = scratch(job, program, 4 * u64::from(count), || "the magnitudes of its rows and columns".into())?;
     let none = ScaleParams { magnitudes: count, ..bytemuck::Zeroable::zeroed() };
     let clear = program.kernel(Kernel::library("dense/gemm_scales", "gemm_scales_clear", Spec::new()));
     let grid = Grid::fold(u64::from(count).div_ceil(WORKGROUP_SIZE));
@@ -223,12 +221,7 @@ fn pack(
 }
 
 /// Allocates scratch for a pass, which one binding must hold.
-fn scratch(
-    job: &ProductJob<'_>,
-    program: &mut Program,
-    bytes: u64,
-    what: impl Fn() -> String,
-) -> Result<Binding> {
+fn scratch(job: &ProductJob<'_>, program: &mut Program, bytes: u64, what: impl Fn() -> String) -> Result<Binding> {
     let limit = job.profile.limits.max_storage_binding;
     if bytes > limit {
         return Err(err!(

@@ -123,12 +123,9 @@ impl PlainKernel {
             Self::Tiled => Kernel::of_file("dense/gemm_tiled", spec),
             Self::Coarsened => Kernel::of_file("dense/gemm_coarsened", spec.flag("FOUR", thread[1] == 4)),
             Self::RegisterDirect => Kernel::of_file("dense/gemm_register_direct", written(spec)),
-            Self::RegisterStaged => {
-                Kernel::of_file("dense/gemm_register_staged", written(spec.flag("STAGED", true)))
-            }
+            Self::RegisterStaged => Kernel::of_file("dense/gemm_register_staged", written(spec.flag("STAGED", true))),
             Self::Unstaged => {
-                let whole =
-                    product.m.is_multiple_of(tile.m as usize) && product.n.is_multiple_of(tile.n as usize);
+                let whole = product.m.is_multiple_of(tile.m as usize) && product.n.is_multiple_of(tile.n as usize);
                 let spec = spec.constant("THREAD_M", thread[0]).constant("THREAD_N", thread[1]);
                 let spec = spec.flag("VEC_A", job.vec4s(0)).flag("VEC_B", job.vec4s(1));
                 let spec = spec.flag("VEC_C", job.vec4s(2)).flag("WHOLE_TILES", whole);

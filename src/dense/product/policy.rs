@@ -102,9 +102,7 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
 /// The rows of a variant that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
-        "register" | "double" | "split-k" | "split-k-atomic" => {
-            rows(profile).iter().map(Division::name).collect()
-        }
+        "register" | "double" | "split-k" | "split-k-atomic" => rows(profile).iter().map(Division::name).collect(),
         "unstaged" if profile.quirks.serial_workgroups => UNSTAGED.iter().map(Division::name).collect(),
         "coop" => COOP.iter().chain(COOP_SPLIT).map(Division::name).collect(),
         _ => Vec::new(),
@@ -131,8 +129,7 @@ pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> ProductPrediction 
     };
     let op = job.product.op();
     let usable = |row: &&Division| fits(variant, row, job) && !choices.denies_row(op, variant, || row.name());
-    let forced =
-        choices.row(op, variant).and_then(|name| table.iter().filter(usable).find(|row| row.name() == name));
+    let forced = choices.row(op, variant).and_then(|name| table.iter().filter(usable).find(|row| row.name() == name));
     let best = |rows: &mut dyn Iterator<Item = &Division>| {
         rows.map(|row| sliced(variant, row, job)).min_by(|a, b| a.seconds.total_cmp(&b.seconds))
     };
@@ -254,9 +251,7 @@ pub(super) fn register_thread(tile: ProductTile) -> [u32; 2] {
 /// Chooses a variant among `variants` and says why.
 pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'static str, String) {
     let Product { m, n, precision, batched, .. } = *job.product;
-    if matches!(precision, Precision::Split | Precision::Tensor)
-        && !(batched && job.types.factors == DType::F16)
-    {
+    if matches!(precision, Precision::Split | Precision::Tensor) && !(batched && job.types.factors == DType::F16) {
         return ("coop", format!("{} runs on cooperative matrices", precision.name()));
     }
     if !batched && job.product.thread.is_some() {
@@ -277,15 +272,12 @@ pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'
         _ => false,
     };
     let denied = |v: &&Variant| job.profile.choices.denies(job.product.op(), v.name).is_some();
-    let runs =
-        variants.iter().filter(|v| takes(v) && v.requires.missing(job.profile).is_none() && !denied(v));
+    let runs = variants.iter().filter(|v| takes(v) && v.requires.missing(job.profile).is_none() && !denied(v));
     let mut times: Vec<_> = runs.map(|v| (v.name, predicted(v.name, job))).collect();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
     let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
     match times[..] {
-        [(name, first), (next, second), ..] => {
-            (name, format!("predicted {}, `{next}` {}", us(first), us(second)))
-        }
+        [(name, first), (next, second), ..] => (name, format!("predicted {}, `{next}` {}", us(first), us(second))),
         [(name, first)] => (name, format!("predicted {}", us(first))),
         [] => ("naive", "no variant with tiles runs here".into()),
     }

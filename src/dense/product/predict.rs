@@ -90,8 +90,7 @@ pub(crate) fn seconds(rates: &Rates, work: &Work, division: &Division, slices: u
     let starts = f64::from(start) * 1e-9 * each.max(1.0).sqrt();
     let compute = steps * (f64::from(alone) * 1e-9).max(full * fullest(each)) + starts;
     // The slabs are written, read, and become C.
-    let slabs =
-        if slices > 1.0 { PASS + slices * SLAB + rates.copy(8.0 * slices * batch * m * n) } else { 0.0 };
+    let slabs = if slices > 1.0 { PASS + slices * SLAB + rates.copy(8.0 * slices * batch * m * n) } else { 0.0 };
     let seconds = LAUNCH + compute.max(memory(rates, work, rows, columns)) + slabs;
     if slices > 1.0 { SCRATCH * seconds } else { seconds }
 }

@@ -125,12 +125,7 @@ impl RegisterForm {
     }
 
     /// Rejects a division that kernels with sums in registers cannot run.
-    pub(super) fn of_division(
-        variant: &str,
-        division: Division,
-        double: bool,
-        job: &ProductJob<'_>,
-    ) -> Result<Self> {
+    pub(super) fn of_division(variant: &str, division: Division, double: bool, job: &ProductJob<'_>) -> Result<Self> {
         let right = register_sides(division.thread);
         division.check_sides(job.name, variant, right, FOURS)?;
         if !division.tile.k.is_multiple_of(4) {
@@ -205,9 +200,7 @@ impl RegisterForm {
             spec = spec.constant("PRODUCTS", products);
         }
         if self.double {
-            spec = spec
-                .flag("ODD_STEPS", self.steps == StepCount::Odd)
-                .flag("ANY_STEPS", self.steps == StepCount::Any);
+            spec = spec.flag("ODD_STEPS", self.steps == StepCount::Odd).flag("ANY_STEPS", self.steps == StepCount::Any);
         }
         Kernel::library(file, entry, spec)
     }

@@ -30,9 +30,7 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
     // Tiles that differ as little as possible between variants, and shapes whose rows are whole vec4s or not.
     let tiled = |gemm: Gemm| match variant {
         "naive" | "tiled" => gemm.tile(ProductTile { m: 8, n: 12, k: 5 }),
-        "coarsened" => {
-            gemm.tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 })
-        }
+        "coarsened" => gemm.tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 }),
         "register-direct" | "register-staged" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
         _ => gemm.tile(ProductTile { m: 8, n: 16, k: 4 }).thread_tile(ThreadTile { rows: 4, columns: 8 }),
     };
@@ -112,16 +110,12 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-pub(in super::super) fn batched_samples(
-    profile: &DeviceProfile,
-    variant: &'static str,
-) -> Result<Vec<Program>> {
+pub(in super::super) fn batched_samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let new = |batch, m, n, k| GemmBatched::new(batch, m, n, k).variant(variant);
     let mut samples = Vec::new();
     for (trans_a, trans_b) in TRANSPOSES {
         for [batch, m, n, k] in [[10, 8, 8, 8], [3, 17, 21, 9], [2, 32, 32, 32], [2, 61, 64, 35]] {
-            samples
-                .push(new(batch, m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
+            samples.push(new(batch, m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
         }
     }
     samples.push(new(2, 4, 4, 0).beta(1.0).with_bias());

@@ -11,10 +11,7 @@ use crate::program::prelude::*;
 
 pub(in super::super) const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
-    Variant::portable(
-        "tiled",
-        "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
-    ),
+    Variant::portable("tiled", "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)"),
     Variant::portable("coarsened", "one thread computes 2 or 4 tiles of columns of its row"),
     Variant::portable(
         "register-direct",
@@ -26,14 +23,8 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
     ),
     UNSTAGED,
     Variant::portable("register", "a block of sums in registers, tiles of both factors staged"),
-    Variant::portable(
-        "double",
-        "the same with two tiles in workgroup memory, while the next one loads",
-    ),
-    Variant::portable(
-        "split-k",
-        "k split over workgroups, each slice to a slab of scratch; a pass adds them up",
-    ),
+    Variant::portable("double", "the same with two tiles in workgroup memory, while the next one loads"),
+    Variant::portable("split-k", "k split over workgroups, each slice to a slab of scratch; a pass adds them up"),
     Variant::portable(
         "split-k-atomic",
         "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
@@ -44,10 +35,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
 
 pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
     Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
-    Variant::portable(
-        "small",
-        "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
-    ),
+    Variant::portable("small", "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each"),
     UNSTAGED,
     Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
     COOP,
@@ -93,9 +81,7 @@ impl Way {
             ("register-staged", _) => plain(PlainKernel::RegisterStaged),
             ("unstaged", _) => plain(PlainKernel::Unstaged),
             ("split-k", _) => SplitK::check(variant, false, job).map(|(way, of)| (Self::SplitK(way), of)),
-            ("split-k-atomic", _) => {
-                SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of))
-            }
+            ("split-k-atomic", _) => SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of)),
             ("coop", _) => CoopForm::check(job).map(|(form, of)| (Self::Coop(form), of)),
             _ => {
                 let double = variant == "double";
@@ -122,12 +108,7 @@ impl Way {
     }
 
     /// Writes the product; A and B are read.
-    pub(super) fn lower(
-        &self,
-        division: Division,
-        job: &ProductJob<'_>,
-        program: &mut Program,
-    ) -> Result<()> {
+    pub(super) fn lower(&self, division: Division, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         match self {
             Self::Elements => lower_elements(job, program),
             Self::Plain(kernel) => kernel.lower(division, job, program),

@@ -37,10 +37,7 @@ fn rejects_sizes_above_the_limits_with_the_numbers() {
     let e = lower(&Transpose::new(1 << 13, 1 << 13), &DeviceProfile::mesa()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::TooLarge);
     assert!(e.to_string().contains("268435456 bytes") && e.to_string().contains("134217728"), "{e}");
-    assert_eq!(
-        lower(&Transpose::new(usize::MAX, 2), &DeviceProfile::mesa()).unwrap_err().kind(),
-        ErrorKind::TooLarge
-    );
+    assert_eq!(lower(&Transpose::new(usize::MAX, 2), &DeviceProfile::mesa()).unwrap_err().kind(), ErrorKind::TooLarge);
     let mut boundless = DeviceProfile::h100();
     boundless.limits.max_buffer_size = 1 << 50;
     boundless.limits.max_storage_binding = 1 << 50;

@@ -13,11 +13,7 @@ fn no_driver_says_what_to_install() {
 #[test]
 fn backends_that_hide_all_adapters_are_named() {
     for (limit, kind, text) in [
-        (
-            "nonsense",
-            ErrorKind::InvalidArgument,
-            "`nonsense`, which names no backend; list some of vulkan, metal",
-        ),
+        ("nonsense", ErrorKind::InvalidArgument, "`nonsense`, which names no backend; list some of vulkan, metal"),
         ("", ErrorKind::InvalidArgument, "``, which names no backend;"),
         ("metal", ErrorKind::NoAdapter, "allows only `metal`, which has no adapter on this machine; list"),
     ] {

@@ -7,10 +7,8 @@ use crate::gpu::{AdapterFilter, GpuOptions, adapter};
 pub(in crate::gpu) async fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
     let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
     desc.backends = wgpu::Backends::BROWSER_WEBGPU;
-    let asked = wgpu::RequestAdapterOptions {
-        power_preference: wgpu::PowerPreference::HighPerformance,
-        ..Default::default()
-    };
+    let asked =
+        wgpu::RequestAdapterOptions { power_preference: wgpu::PowerPreference::HighPerformance, ..Default::default() };
     let adapter = wgpu::Instance::new(desc).request_adapter(&asked).await.map_err(|_| no_adapter())?;
     let profile = adapter::profile_of(&adapter);
     let filter = &options.adapter;

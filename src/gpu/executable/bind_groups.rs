@@ -126,9 +126,9 @@ impl Executable {
     /// The bind groups of these buffers, if they passed the checks before.
     pub(super) fn known(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Option<Arc<GroupSet>> {
         let mut sets = lock(&self.groups);
-        let at = sets.iter().position(|set| {
-            set.is_of(operands) && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id)
-        })?;
+        let at = sets
+            .iter()
+            .position(|set| set.is_of(operands) && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id))?;
         sets[..=at].rotate_right(1);
         sets.first().cloned()
     }
@@ -157,8 +157,7 @@ impl Executable {
     fn bind(&self, index: usize, operands: &[RawSlice<'_>], scratch: &[Raw]) -> wgpu::BindGroup {
         let dispatch = &self.program.dispatches[index];
         let pipeline = &self.pipelines[dispatch.kernel];
-        let range =
-            |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
+        let range = |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
         let params = self.params.iter().filter(|_| !dispatch.params.is_empty()).map(|p| {
             let size = round_up(dispatch.params.len() as u64, 16);
             (0, range(&p.raw.buffer, self.params_offsets[index], size))

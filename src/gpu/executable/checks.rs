@@ -52,9 +52,7 @@ impl Gpu {
             Resource::Operand(o) => {
                 program.operands.get(o).map(|o| o.bytes().max(4).saturating_add(unit - 1) / unit * unit)
             }
-            Resource::Scratch(s) => {
-                program.scratch.get(s).map(|bytes| bytes.max(&4).saturating_add(3) / 4 * 4)
-            }
+            Resource::Scratch(s) => program.scratch.get(s).map(|bytes| bytes.max(&4).saturating_add(3) / 4 * 4),
             Resource::Constant(c) => {
                 program.constants.get(c).map(|bytes| bytes.len().max(4).next_multiple_of(4) as u64)
             }
@@ -74,8 +72,8 @@ impl Gpu {
                     limits.max_uniform_binding
                 ));
             }
-            let fits = there(b.resource, unit)
-                .is_some_and(|bytes| b.offset.checked_add(size).is_some_and(|end| end <= bytes));
+            let fits =
+                there(b.resource, unit).is_some_and(|bytes| b.offset.checked_add(size).is_some_and(|end| end <= bytes));
             let aligned = b.offset % u64::from(limits.storage_alignment) == 0;
             if !fits || !aligned || size < w.min_size || uniform && (!operand || b.offset > 0) {
                 return Err(err!(
@@ -137,8 +135,8 @@ impl Gpu {
                 ));
             }
             Grid::Indirect { resource, offset } => {
-                let fits = there(resource, 4)
-                    .is_some_and(|bytes| offset.checked_add(12).is_some_and(|end| end <= bytes));
+                let fits =
+                    there(resource, 4).is_some_and(|bytes| offset.checked_add(12).is_some_and(|end| end <= bytes));
                 if !fits || offset % 4 != 0 || writes(resource) {
                     return Err(err!(
                         InvalidArgument,

@@ -56,11 +56,8 @@ impl Gpu {
     pub(super) fn create_filled(&self, label: &str, bytes: &[u8], usage: wgpu::BufferUsages) -> Result<Raw> {
         let raw = self.create_raw(label, bytes.len() as u64, usage, true)?;
         self.scoped("writing parameters", || {
-            let mut view = raw
-                .buffer
-                .slice(..)
-                .get_mapped_range_mut()
-                .map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
+            let mut view =
+                raw.buffer.slice(..).get_mapped_range_mut().map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
             view.slice(..).copy_from_slice(bytes);
             drop(view);
             raw.buffer.unmap();

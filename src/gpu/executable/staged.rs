@@ -36,8 +36,7 @@ impl Window {
         let own = bytes.div_ceil(4) as usize;
         let lens = if back { [own, self.words] } else { [self.words, own] };
         let operand = |name, len, access| Operand { name, dtype: DType::U32, len, access };
-        program.operands =
-            vec![operand("source", lens[0], Access::Read), operand("output", lens[1], Access::Write)];
+        program.operands = vec![operand("source", lens[0], Access::Read), operand("output", lens[1], Access::Write)];
         program.cost = Cost { flop: 0.0, bytes: 2.0 * bytes as f64 };
         let kernel = program.kernel(Kernel::of_file("dispatch/move_slice", Spec::new().flag("BACK", back)));
         let bindings = [0, 1].map(|i| Binding::operand(i, &program.operands)).to_vec();
@@ -89,8 +88,8 @@ impl Executable {
             let bytes = 4 * window.words as u64;
             let bound = self.uniforms.contains(&i) || self.counts.contains(&i);
             let there = window.begin + bytes <= slice.memory.raw.size;
-            let right = *slice.gpu == self.gpu
-                && declared[i].check_given(self.program.op, slice.dtype, slice.len).is_ok();
+            let right =
+                *slice.gpu == self.gpu && declared[i].check_given(self.program.op, slice.dtype, slice.len).is_ok();
             right && (!moved[i] || !bound && there && bytes <= limits.max_storage_binding)
         };
         if !operands.iter().enumerate().all(fits) {
@@ -125,8 +124,7 @@ impl Executable {
     ) -> Result<()> {
         let mut all = operands.to_vec();
         for StagedOperand { index, memory, .. } in staged {
-            all[*index] =
-                RawSlice { gpu: &self.gpu, memory, offset: 0, whole_words: true, ..operands[*index] };
+            all[*index] = RawSlice { gpu: &self.gpu, memory, offset: 0, whole_words: true, ..operands[*index] };
         }
         self.check(&all)?;
         let words = |slice: &RawSlice<'_>| slice.bytes().div_ceil(4) as usize;

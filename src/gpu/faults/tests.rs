@@ -32,8 +32,7 @@ fn open() -> Option<Gpu> {
     };
     // As in all tests, a variable names the adapter.
     let name = std::env::var("TILEWORK_ADAPTER").unwrap_or_else(|_| first.name.clone());
-    let options =
-        GpuOptions { adapter: AdapterFilter::Name(name), cache: CacheDir::Off, ..GpuOptions::default() };
+    let options = GpuOptions { adapter: AdapterFilter::Name(name), cache: CacheDir::Off, ..GpuOptions::default() };
     Some(pollster::block_on(Gpu::request(options)).unwrap())
 }
 

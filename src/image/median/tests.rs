@@ -4,9 +4,7 @@ use crate::ErrorKind;
 #[test]
 fn auto_follows_size_and_workgroup_memory() {
     let (h100, defaults) = (DeviceProfile::h100(), DeviceProfile::webgpu_defaults());
-    let auto = |image: Image, size, p: &DeviceProfile| {
-        Op::<u8>::lower(&Median::new(image, size), p).unwrap().variant()
-    };
+    let auto = |image: Image, size, p: &DeviceProfile| Op::<u8>::lower(&Median::new(image, size), p).unwrap().variant();
     let grey = Image::grey([100, 100]);
     assert_eq!(
         [1, 3, 5, 7, 33, 35].map(|size| auto(grey, size, &defaults)),

@@ -101,8 +101,7 @@ fn sizes_that_a_file_only_declares_take_no_memory() {
     let big = [10u64.pow(9), (1 << 32) - 1, 1 << 32];
     for (rows, entries) in big.into_iter().flat_map(|rows| big.map(|entries| (rows, entries))) {
         let text = format!("{rows} {rows} {entries}\n1 1 1\n");
-        let e =
-            read(format!("%%MatrixMarket matrix coordinate real symmetric\n{text}").as_bytes()).unwrap_err();
+        let e = read(format!("%%MatrixMarket matrix coordinate real symmetric\n{text}").as_bytes()).unwrap_err();
         assert!(e.to_string().contains(&format!("the file ends after 1 of {entries} entries")), "{e}");
     }
     for extent in [10u64.pow(9), (1 << 32) - 1] {

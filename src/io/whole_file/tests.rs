@@ -109,14 +109,10 @@ fn check_outputs_rejects_unwritable_and_repeated_paths() {
     refused(PathBuf::new(), "it is not a file name");
     check_outputs([folder.path("a"), folder.path("b"), folder.path("old")]).unwrap();
     for other in ["./a", "../a", "a"] {
-        let other =
-            folder.0.join(other.replace("..", &format!("../{}", folder.0.file_name().unwrap().display())));
+        let other = folder.0.join(other.replace("..", &format!("../{}", folder.0.file_name().unwrap().display())));
         let same = check_outputs([folder.path("a"), folder.path("b"), other]).unwrap_err();
         assert_eq!(same.kind(), crate::ErrorKind::InvalidArgument);
-        assert!(
-            same.to_string().contains("/a are the same file; use a different file for each output"),
-            "{same}"
-        );
+        assert!(same.to_string().contains("/a are the same file; use a different file for each output"), "{same}");
     }
     assert_eq!(folder.files(), 1);
     // The longest possible name.

@@ -11,10 +11,7 @@ fn tiles_hold_their_rows() {
     for vec4s in 1..=4096 {
         let tile = tile(vec4s, &policy);
         assert!(tile.lanes.is_power_of_two() && tile.lanes <= 256 && tile.vec4s <= 16, "{vec4s}: {tile:?}");
-        assert!(
-            tile.lanes * tile.vec4s >= vec4s && (tile.vec4s - 1) * tile.lanes < vec4s,
-            "{vec4s}: {tile:?}"
-        );
+        assert!(tile.lanes * tile.vec4s >= vec4s && (tile.vec4s - 1) * tile.lanes < vec4s, "{vec4s}: {tile:?}");
     }
     assert_eq!(tile(1024, &policy), RowTile { lanes: 256, vec4s: 4 });
     assert_eq!(tile(1, &policy), RowTile { lanes: 1, vec4s: 1 });

@@ -64,8 +64,7 @@ impl Sequential {
                     last.activation = *activation;
                 }
                 (layer, _) => {
-                    let activation =
-                        if let SequentialLayer::Activation(own) = layer { *own } else { Activation::None };
+                    let activation = if let SequentialLayer::Activation(own) = layer { *own } else { Activation::None };
                     stages.push(FusedLayer { index, layer: layer.clone(), activation, from, to });
                 }
             }

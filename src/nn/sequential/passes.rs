@@ -74,12 +74,10 @@ impl Op<f32> for Forward {
             let (layer, activation) = (SequentialLayer::Activation(Activation::None), Activation::None);
             stages.push(FusedLayer { index: 0, layer, activation, from: net.input, to: net.output_shape()? });
         }
-        let between =
-            stages[..stages.len() - 1].iter().map(|s| b.samples(s.to)).collect::<Result<Vec<_>>>()?;
+        let between = stages[..stages.len() - 1].iter().map(|s| b.samples(s.to)).collect::<Result<Vec<_>>>()?;
         // Layers write to two areas in turn, each as large as its largest array.
         let widest = |parity: usize| between.iter().skip(parity).step_by(2).max().copied();
-        let areas: Vec<ArrayPlace> =
-            [widest(0), widest(1)].into_iter().flatten().map(|n| b.area(n)).collect();
+        let areas: Vec<ArrayPlace> = [widest(0), widest(1)].into_iter().flatten().map(|n| b.area(n)).collect();
         let mut from = (Resource::Operand(0), 0);
         for (i, stage) in stages.iter().enumerate() {
             let to = if i + 1 == stages.len() { (Resource::Operand(2), 0) } else { areas[i % 2] };
@@ -95,8 +93,7 @@ impl Op<f32> for Gradient {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch } = self;
-        let mut b =
-            SequentialBuilder::new(net, *batch, Resource::Operand(2), profile, "sequential-gradient")?;
+        let mut b = SequentialBuilder::new(net, *batch, Resource::Operand(2), profile, "sequential-gradient")?;
         b.statistics = Some(RunningStatistics::Absent);
         b.sample_operands()?;
         b.operand("parameters", DType::F32, net.parameter_len()?, Access::Read);

@@ -20,10 +20,7 @@ impl SequentialBuilder<'_> {
             trained.iter().any(|p| p.name.starts_with(&prefix))
         };
         let Some(first) = stages.iter().position(has_parameters) else {
-            return Err(err!(
-                Shape,
-                "sequential: no layer of the network has parameters; there is nothing to train"
-            ));
+            return Err(err!(Shape, "sequential: no layer of the network has parameters; there is nothing to train"));
         };
         if trained.windows(2).any(|pair| pair[0].end() < pair[1].offset) {
             // Zeros the gaps between tensors, which no other op writes: sums of no rows are 0.
@@ -73,9 +70,7 @@ impl SequentialBuilder<'_> {
             Loss::BinaryCrossEntropy => {
                 self.add(index, &BinaryCrossEntropy::new(n).with_gradient(), &[outputs, target, mean, dx])
             }
-            Loss::SquaredError => {
-                self.add(index, &SquaredError::new(n).with_gradient(), &[outputs, target, mean, dx])
-            }
+            Loss::SquaredError => self.add(index, &SquaredError::new(n).with_gradient(), &[outputs, target, mean, dx]),
         }
     }
 

@@ -6,11 +6,8 @@ use crate::program::Op;
 #[test]
 fn extents_follow_the_formula() {
     let of = |size, kernel, stride, pad| {
-        let windows = Windows {
-            stride: [stride; 2],
-            pads: [pad; 4],
-            ..Windows::new("pool", [1, 1, size, size], [kernel; 2])
-        };
+        let windows =
+            Windows { stride: [stride; 2], pads: [pad; 4], ..Windows::new("pool", [1, 1, size, size], [kernel; 2]) };
         windows.output_shape().map(|shape| shape[2])
     };
     assert_eq!(of(224, 2, 2, 0).unwrap(), 112);

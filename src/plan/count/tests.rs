@@ -38,9 +38,8 @@ fn counts_are_those_of_the_formulas() {
     let (bytes, coalescing) = (on_zeros(&naive)("bytes"), on_zeros(&naive)("coalescing"));
     assert_eq!(bytes, 2.0 * 4.0 * 4096.0);
     assert!((coalescing - 100.0 * 2.0 / 9.0).abs() < 1.0, "{coalescing}");
-    let diverging = |variant| {
-        on_zeros(&Op::<f32>::lower(&Reduce::new(Sum, 4096).variant(variant), &profile).unwrap())("diverging")
-    };
+    let diverging =
+        |variant| on_zeros(&Op::<f32>::lower(&Reduce::new(Sum, 4096).variant(variant), &profile).unwrap())("diverging");
     assert!(diverging("interleaved") > diverging("sequential"));
 }
 

@@ -5,8 +5,7 @@ use crate::element::Element;
 use crate::program::{DeviceProfile, Op};
 use crate::shader::Target;
 use crate::{
-    Attention, Conv2d, Filter2d, Gemm, Histogram, Map, MapFn, Pool2d, PoolKind, Quadtree, Reduce, Scan, Sum,
-    Transpose,
+    Attention, Conv2d, Filter2d, Gemm, Histogram, Map, MapFn, Pool2d, PoolKind, Quadtree, Reduce, Scan, Sum, Transpose,
 };
 
 /// Names and values of an op's facts, without the bytes requested.
@@ -14,8 +13,7 @@ fn of<T: Element>(op: &impl Op<T>) -> Vec<(&'static str, f64)> {
     let program = op.lower(&DeviceProfile::h100()).unwrap();
     let modules = program.kernels.iter().map(|k| k.expand(Target::Naga).unwrap().validate().unwrap());
     let modules: Vec<_> = modules.collect();
-    let interfaces: Vec<_> =
-        program.kernels.iter().zip(&modules).map(|(k, m)| m.interface(k.entry).unwrap()).collect();
+    let interfaces: Vec<_> = program.kernels.iter().zip(&modules).map(|(k, m)| m.interface(k.entry).unwrap()).collect();
     let facts = facts(&program, &interfaces.iter().collect::<Vec<_>>(), 32);
     facts.into_iter().map(|f| (f.name, f.value)).filter(|(name, _)| *name != "asked").collect()
 }
@@ -34,9 +32,7 @@ fn tiles_reuse_factors() {
         ),
         2.0 * 256.0 / 24.0
     );
-    let loads = |op: &Gemm| {
-        of::<f32>(op).into_iter().filter(|(name, _)| name.starts_with("loads")).collect::<Vec<_>>()
-    };
+    let loads = |op: &Gemm| of::<f32>(op).into_iter().filter(|(name, _)| name.starts_with("loads")).collect::<Vec<_>>();
     // 16 x 16 threads: a subgroup loads two rows of A, and the same 16 columns of B twice.
     let tile = gemm("naive").tile(ProductTile { m: 16, n: 16, k: 1 });
     assert_eq!(loads(&tile), [("loads of A", 2.0), ("loads of B", 1.0)]);

@@ -93,8 +93,7 @@ impl Rule {
 
     /// Creates a rule for bins that begin at these keys; `highest` is the key of the highest value that counts.
     fn search(table: impl Iterator<Item = u64>, highest: u32) -> Option<Self> {
-        let table: Vec<u32> =
-            table.take_while(|&key| key <= u64::from(highest)).map(|key| key as u32).collect();
+        let table: Vec<u32> = table.take_while(|&key| key <= u64::from(highest)).map(|key| key as u32).collect();
         let least = *table.first()?;
         Some(Self {
             mode: Mode::Search,
@@ -131,8 +130,7 @@ impl Rule {
         // The lowest whole number of bin i is lo + ceil(i width / bins), exactly.
         let lowest = move |i: usize| {
             let distance = (i as i128 * i128::from(width) + bins as i128 - 1) / bins as i128;
-            ((i128::from(lo) + distance).clamp(i128::from(min), i128::from(max) + 1) + i128::from(offset))
-                as u64
+            ((i128::from(lo) + distance).clamp(i128::from(min), i128::from(max) + 1) + i128::from(offset)) as u64
         };
         let mut rule = Self::search((0..bins).map(lowest), (last + offset) as u32)?;
         let Ok(_) = u32::try_from(last - lo) else { return Some(rule) };

@@ -309,14 +309,7 @@ impl<'a> HistogramLowering<'a> {
     }
 
     /// Counts by atomics in device memory.
-    fn global(
-        &mut self,
-        base: &BinsParams,
-        spec: Spec,
-        loops: u64,
-        part: Binding,
-        mut bindings: Vec<Binding>,
-    ) {
+    fn global(&mut self, base: &BinsParams, spec: Spec, loops: u64, part: Binding, mut bindings: Vec<Binding>) {
         let spec = self.limit(spec, &mut bindings);
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
@@ -335,14 +328,7 @@ impl<'a> HistogramLowering<'a> {
     }
 
     /// Counts with two counters in each word of workgroup memory.
-    fn packed(
-        &mut self,
-        base: &BinsParams,
-        spec: &Spec,
-        loops: u64,
-        part: Binding,
-        mut bindings: Vec<Binding>,
-    ) {
+    fn packed(&mut self, base: &BinsParams, spec: &Spec, loops: u64, part: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
         let size = u64::from(policy.packed_size);
         let most = u64::from(policy.packed_words);
@@ -458,14 +444,7 @@ impl<'a> HistogramLowering<'a> {
     }
 
     /// Counts in workgroup memory.
-    fn walk(
-        &mut self,
-        base: &BinsParams,
-        spec: &Spec,
-        loops: u64,
-        part: Binding,
-        mut bindings: Vec<Binding>,
-    ) {
+    fn walk(&mut self, base: &BinsParams, spec: &Spec, loops: u64, part: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
         let (coarsened, aggregated) = match self.way {
             CountWay::Private { coarsened, aggregated } => (coarsened, aggregated),

@@ -11,27 +11,16 @@ fn rejects_invalid_bins() {
     assert_eq!(kind::<u32>(&Histogram::new(9, 0)), bad);
     assert_eq!(kind::<f32>(&Histogram::new(9, 4)), bad);
     assert_eq!(kind::<u32>(&Histogram::new(9, (1 << 20) + 1)), ErrorKind::TooLarge);
-    for (lo, hi) in [
-        (1.0, 1.0),
-        (2.0, 1.0),
-        (f64::NAN, 1.0),
-        (0.0, f64::NAN),
-        (0.0, f64::INFINITY),
-        (f64::NEG_INFINITY, 0.0),
-    ] {
+    for (lo, hi) in
+        [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::NAN), (0.0, f64::INFINITY), (f64::NEG_INFINITY, 0.0)]
+    {
         assert_eq!(kind::<f32>(&Histogram::new(9, 4).range(lo, hi)), bad, "{lo} {hi}");
         assert_eq!(kind::<u8>(&Histogram::new(9, 4).range(lo, hi)), bad, "{lo} {hi}");
     }
     assert_eq!(kind::<f32>(&Histogram::new(9, 4).range(1.0, 1.0 + 1e-12)), bad);
     assert_eq!(kind::<f32>(&Histogram::new(9, 4).range(0.0, 1e39)), bad);
-    for edges in [
-        vec![],
-        vec![1.0],
-        vec![0.0, f64::NAN],
-        vec![f64::NAN, 0.0],
-        vec![0.0, 2.0, 1.0],
-        vec![0.0, 1.0, 1.0],
-    ] {
+    for edges in [vec![], vec![1.0], vec![0.0, f64::NAN], vec![f64::NAN, 0.0], vec![0.0, 2.0, 1.0], vec![0.0, 1.0, 1.0]]
+    {
         assert_eq!(kind::<f32>(&Histogram::with_edges(9, edges.clone())), bad, "{edges:?}");
         assert_eq!(kind::<u32>(&Histogram::with_edges(9, edges.clone())), bad, "{edges:?}");
     }
@@ -47,9 +36,8 @@ fn rejects_invalid_bins() {
 
 #[test]
 fn auto_follows_the_number_of_bins() {
-    let chosen = |bins, profile: &DeviceProfile| {
-        Op::<u32>::lower(&Histogram::new(1 << 20, bins), profile).unwrap().variant()
-    };
+    let chosen =
+        |bins, profile: &DeviceProfile| Op::<u32>::lower(&Histogram::new(1 << 20, bins), profile).unwrap().variant();
     let (h100, portable) = (DeviceProfile::h100(), DeviceProfile::webgpu_defaults());
     for (bins, there, here) in [
         (1, "coarsened", "coarsened"),

@@ -112,12 +112,7 @@ pub(super) struct ReduceLowering<'a> {
 }
 
 impl<'a> ReduceLowering<'a> {
-    pub(super) fn new<O>(
-        desc: &Reduce<O>,
-        op: &'a Operator,
-        dtype: DType,
-        profile: &'a DeviceProfile,
-    ) -> Result<Self> {
+    pub(super) fn new<O>(desc: &Reduce<O>, op: &'a Operator, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let name = op.name();
         let output = op.output(dtype).map_err(|e| e.context("reduce"))?;
         let monoid = Monoid::new(op, dtype).map_err(|e| e.context("reduce"))?;
@@ -139,24 +134,20 @@ impl<'a> ReduceLowering<'a> {
             ));
         }
         let bits = Bits { rounds: op.rounds(dtype), deterministic: desc.deterministic };
-        let (variant, decision) =
-            choose_with("reduce", &desc.variant, Reduce::variants(), profile, bits, || {
-                if desc.rows == 1
-                    && len <= FEW
-                    && op.commutes()
-                    && profile.features.subgroups
-                    && profile.quirks.serial_workgroups
-                {
-                    (
-                        "two-stage-subgroup",
-                        "few elements: shuffles replace barriers, which are slow here".into(),
-                    )
-                } else if len <= WORKGROUP_SIZE as usize && op.commutes() {
-                    ("sequential", "one workgroup with one element a thread".into())
-                } else {
-                    ("coarsened", "reads by vec4 at the speed of memory".into())
-                }
-            })?;
+        let (variant, decision) = choose_with("reduce", &desc.variant, Reduce::variants(), profile, bits, || {
+            if desc.rows == 1
+                && len <= FEW
+                && op.commutes()
+                && profile.features.subgroups
+                && profile.quirks.serial_workgroups
+            {
+                ("two-stage-subgroup", "few elements: shuffles replace barriers, which are slow here".into())
+            } else if len <= WORKGROUP_SIZE as usize && op.commutes() {
+                ("sequential", "one workgroup with one element a thread".into())
+            } else {
+                ("coarsened", "reads by vec4 at the speed of memory".into())
+            }
+        })?;
         let determinism = variant.determinism(bits.rounds);
         let way = ReduceWay::of(variant.name, &monoid)?;
         if desc.counted && matches!(way, ReduceWay::Atomic) {
@@ -202,9 +193,7 @@ impl<'a> ReduceLowering<'a> {
             ReduceWay::Ladder { tree, items, subgroups } => self.ladder(tree, items, subgroups, words)?,
         }
         if narrow {
-            let spec = Spec::new()
-                .slot("element", element_fragment(self.output))
-                .flag("FLOAT", self.output.is_float());
+            let spec = Spec::new().slot("element", element_fragment(self.output)).flag("FLOAT", self.output.is_float());
             let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "reduce_pack", spec));
             let bindings = vec![words, self.result()];
             let grid = Grid::fold((results * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
@@ -378,12 +367,7 @@ impl<'a> ReduceLowering<'a> {
                 part_stride: 1,
                 first: 0,
             };
-            self.program.dispatch(
-                k,
-                &params,
-                vec![target, words],
-                Grid::fold(rows.div_ceil(WORKGROUP_SIZE / lanes)),
-            );
+            self.program.dispatch(k, &params, vec![target, words], Grid::fold(rows.div_ceil(WORKGROUP_SIZE / lanes)));
         }
         Ok(())
     }
@@ -399,20 +383,12 @@ impl<'a> ReduceLowering<'a> {
             _ => None,
         };
         let spec = native.into_iter().fold(self.spec(), |spec, flag| spec.flag(flag, true));
-        let mut kernel =
-            |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
+        let mut kernel = |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
         let [begin, combine, end] =
             ["reduce_atomic_begin", "reduce_atomic_combine", "reduce_atomic_finish"].map(&mut kernel);
         let totals = self.partials(self.rows)?;
         let workgroups = policy(self.profile).workgroups;
-        let all = ReduceAtomicParams {
-            rows: self.rows as u32,
-            row_stride: 0,
-            len: 0,
-            origin: 0,
-            parts: 1,
-            first: 0,
-        };
+        let all = ReduceAtomicParams { rows: self.rows as u32, row_stride: 0, len: 0, origin: 0, parts: 1, first: 0 };
         let by_row = Grid::fold(self.rows.div_ceil(WORKGROUP_SIZE));
         self.program.dispatch(begin, &all, vec![totals], by_row);
         for chunk in self.chunks.clone() {

@@ -10,13 +10,7 @@ fn splits_an_input_above_the_largest_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let program = lower(&Reduce::new(Sum, 50_000_000), &profile).unwrap();
     assert_eq!(program.dispatches.len(), 3);
-    assert!(
-        program
-            .dispatches
-            .iter()
-            .flat_map(|d| &d.bindings)
-            .all(|b| b.size <= profile.limits.max_storage_binding)
-    );
+    assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= profile.limits.max_storage_binding));
     assert_eq!(lower(&Reduce::new(Sum, 100_000_000), &profile).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
@@ -29,10 +23,7 @@ fn rejects_undefined_requests() {
     assert_eq!(kind(lower(&Reduce::new(Sum, 9).variant("subgroup"), &profile)), ErrorKind::Unsupported);
     assert_eq!(kind(lower(&Reduce::new(Sum, 9).variant("magic"), &profile)), ErrorKind::InvalidArgument);
     assert_eq!(kind(lower(&Reduce::new(ArgMin, 9).variant("atomic"), &profile)), ErrorKind::Unsupported);
-    assert_eq!(
-        kind(lower(&Reduce::new(Sum, 9).variant("atomic").deterministic(), &profile)),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(kind(lower(&Reduce::new(Sum, 9).variant("atomic").deterministic(), &profile)), ErrorKind::Unsupported);
     let custom = CustomOp::new("");
     assert_eq!(kind(lower(&Reduce::new(custom, 9).variant("shared"), &profile)), ErrorKind::Unsupported);
 }

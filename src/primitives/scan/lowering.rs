@@ -448,9 +448,8 @@ impl ScanLowering<'_> {
 
     /// Selects the kernel for units of `unit` elements.
     fn with_units(&self, spec: Spec, unit: u64) -> Spec {
-        let of = |numbers: usize| {
-            ["array<u32, 1>", "vec2<u32>", "array<u32, 3>", "vec4<u32>"][numbers * unit as usize - 1]
-        };
+        let of =
+            |numbers: usize| ["array<u32, 1>", "vec2<u32>", "array<u32, 3>", "vec4<u32>"][numbers * unit as usize - 1];
         spec.slot("unit", Fragment::Library("primitives/scan_states"))
             .constant("UNIT", unit as u32)
             .alias("In", of(self.monoid.inputs()))

@@ -10,8 +10,5 @@ fn rejects_undefined_requests() {
     let lookback = SegmentedScan::new(Sum, 9).variant("lookback").deterministic();
     assert_eq!(of(lookback), ErrorKind::Unsupported);
     assert!(Op::<f32>::lower(&SegmentedScan::new(Sum, 0), &profile).unwrap().dispatches.is_empty());
-    assert_eq!(
-        crate::DType::U32,
-        Op::<f32>::lower(&SegmentedScan::new(Sum, 5), &profile).unwrap().operands[1].dtype
-    );
+    assert_eq!(crate::DType::U32, Op::<f32>::lower(&SegmentedScan::new(Sum, 5), &profile).unwrap().operands[1].dtype);
 }

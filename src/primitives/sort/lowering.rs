@@ -72,19 +72,11 @@ fn check_wide(op: &str, form: SortForm) -> Result<()> {
     if !form.in_place {
         return Ok(());
     }
-    Err(err!(
-        Unsupported,
-        "{op}: values of {words} words in place; sort the positions as values, then gather"
-    ))
+    Err(err!(Unsupported, "{op}: values of {words} words in place; sort the positions as values, then gather"))
 }
 
 impl<'a> SortLowering<'a> {
-    pub(super) fn new(
-        desc: &RadixSort,
-        form: SortForm,
-        dtype: DType,
-        profile: &'a DeviceProfile,
-    ) -> Result<Self> {
+    pub(super) fn new(desc: &RadixSort, form: SortForm, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let spec = key_spec(dtype, desc.descending)?;
         let mut first = spec.clone();
         if let Some(function) = &desc.function {
@@ -106,23 +98,15 @@ impl<'a> SortLowering<'a> {
             (policy.block_tile, policy.sweep_tile, policy.runs) = (tile, tile, false);
         }
         let sweeps = check_sweep(desc, dtype, &policy, profile);
-        let (variant, decision) =
-            choose(op, &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-                Ok(()) if profile.quirks.serial_workgroups => {
-                    ("counting", "faster on software drivers".into())
-                }
-                Ok(()) if profile.quirks.waiting_starves => {
-                    ("counting", "nobody has measured how workgroups wait here".into())
-                }
-                Ok(()) => ("onesweep", "reads and writes once a pass".into()),
-                Err(_) if !profile.features.subgroups => {
-                    ("counting", "the device has no subgroup operations".into())
-                }
-                Err(_) => (
-                    "counting",
-                    "`onesweep` needs all keys in one binding and a tile that fits this device".into(),
-                ),
-            })?;
+        let (variant, decision) = choose(op, &desc.variant, RadixSort::variants(), profile, || match &sweeps {
+            Ok(()) if profile.quirks.serial_workgroups => ("counting", "faster on software drivers".into()),
+            Ok(()) if profile.quirks.waiting_starves => {
+                ("counting", "nobody has measured how workgroups wait here".into())
+            }
+            Ok(()) => ("onesweep", "reads and writes once a pass".into()),
+            Err(_) if !profile.features.subgroups => ("counting", "the device has no subgroup operations".into()),
+            Err(_) => ("counting", "`onesweep` needs all keys in one binding and a tile that fits this device".into()),
+        })?;
         let way = match variant.name {
             "onesweep" => sweeps.map(|()| SortWay::Onesweep)?,
             _ => SortWay::Counting,
@@ -266,8 +250,7 @@ impl<'a> SortLowering<'a> {
         spec: Spec,
         positions: bool,
     ) -> usize {
-        let steps =
-            if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };
+        let steps = if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };
         let spec = spec
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("ITEMS_PER_THREAD", items)
@@ -290,9 +273,8 @@ impl<'a> SortLowering<'a> {
         let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
         let block_len = round_up(self.n.div_ceil(self.policy.blocks).min(longest), tile_len);
         let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
-        let grid = |part: &BoundChunk| {
-            Grid::fold(if runs { blocks(part).div_ceil(tile.0.into()) } else { blocks(part) })
-        };
+        let grid =
+            |part: &BoundChunk| Grid::fold(if runs { blocks(part).div_ceil(tile.0.into()) } else { blocks(part) });
         let all_blocks: u64 = parts.iter().map(blocks).sum();
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);

@@ -51,8 +51,7 @@ impl RadixSort {
         let (keys_out, length) = (find("keys_out"), find("length"));
         let sorted = if keys_out.is_some() { program.scratch(4 * u64::from(n)) } else { words };
         let per_word = u64::from(32 / width);
-        let (params, grid) =
-            (SortNarrowParams { n }, Grid::fold(u64::from(n).div_ceil(per_word).div_ceil(256)));
+        let (params, grid) = (SortNarrowParams { n }, Grid::fold(u64::from(n).div_ceil(per_word).div_ceil(256)));
         let spec = spec(dtype, self.descending);
         let of = |index, operands: &[Operand]| Binding::operand(index, operands);
 

@@ -38,10 +38,7 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
         return SortPolicy {
             block_tile: (8, 64),
             // Their counts fit a binding.
-            blocks: keys
-                .div_ceil(SHORTEST_RUN)
-                .min(profile.limits.max_storage_binding / (8 * RADIX))
-                .clamp(1, 256),
+            blocks: keys.div_ceil(SHORTEST_RUN).min(profile.limits.max_storage_binding / (8 * RADIX)).clamp(1, 256),
             runs: true,
             sweep_tile,
             counters: 32,
@@ -69,15 +66,7 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
     // 2^24 keys of u32 on the same card: 938 us (128 x 8 1298, 256 x 4 1179).
     let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
     let block_tile = if large { (256, 8) } else { (128, block_items) };
-    SortPolicy {
-        block_tile,
-        blocks: 1056,
-        runs: false,
-        sweep_tile,
-        counters: 1056,
-        walkers: 256,
-        written_out: true,
-    }
+    SortPolicy { block_tile, blocks: 1056, runs: false, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
 /// Rejects an invalid tile.
@@ -95,12 +84,7 @@ pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) 
 }
 
 /// Rejects `onesweep` if the keys, its posts or its tile do not fit the device.
-pub(super) fn check_sweep(
-    desc: &RadixSort,
-    dtype: DType,
-    policy: &SortPolicy,
-    profile: &DeviceProfile,
-) -> Result<()> {
+pub(super) fn check_sweep(desc: &RadixSort, dtype: DType, policy: &SortPolicy, profile: &DeviceProfile) -> Result<()> {
     let (op, key_size) = (desc.form.op(), dtype.size() as u64);
     let limits = &profile.limits;
     let largest = limits.max_storage_binding.min(MAX_SWEEP * 4);

@@ -42,8 +42,7 @@ impl TopK {
         let order = order.when(self.counted, Argsort::counted).lower_as(DType::U64, profile)?;
         let positions = program.scratch(4 * self.n as u64);
         let length = self.counted.then_some(Resource::Operand(1));
-        let operands: Vec<_> =
-            [Resource::Operand(0)].into_iter().chain(length).chain([positions.resource]).collect();
+        let operands: Vec<_> = [Resource::Operand(0)].into_iter().chain(length).chain([positions.resource]).collect();
         program.append(order, &operands);
         let last = program.operands.len() - 1;
         let pick = program.kernel(Kernel::of_file("primitives/top_k_rows_pick", Spec::new()));
@@ -51,12 +50,7 @@ impl TopK {
         // The kernel copies words, too; those of the elements come next.
         let unused = program.scratch(4 * u64::from(k));
         let bindings = vec![positions, positions, unused, Binding::operand(last, &program.operands)];
-        program.dispatch(
-            pick,
-            &TopKWideParams { n, k, count: k },
-            bindings,
-            Grid::fold(u64::from(k).div_ceil(256)),
-        );
+        program.dispatch(pick, &TopKWideParams { n, k, count: k }, bindings, Grid::fold(u64::from(k).div_ceil(256)));
         let gather = Gather::new([self.n, 2], self.k).lower_as(DType::U32, profile)?;
         program.append(gather, &[Resource::Operand(0), Resource::Operand(last), Resource::Operand(last - 1)]);
         Ok(program)

@@ -175,11 +175,7 @@ impl<'a> TopKLowering<'a> {
         program.operands.extend(desc.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         program.operands.push(operand("values", dtype, k, Access::Write));
         program.operands.push(operand("indices", DType::U32, k, Access::Write));
-        profile.check_buffers(
-            "top-k",
-            &program.operands,
-            "find the k best of chunks, then the k best of those",
-        )?;
+        profile.check_buffers("top-k", &program.operands, "find the k best of chunks, then the k best of those")?;
         program.cost = Cost::of(n as f64, &program.operands);
         let subgroups = variant.requires.subgroups;
         Ok(Self {
@@ -376,8 +372,7 @@ impl<'a> TopKLowering<'a> {
         let spec = limited(from.order.clone(), counted, 4);
         let tally = Kernel::library("primitives/top_k_tally", "top_k_tally", spec);
         let tally = self.program.kernel(tally);
-        let spec =
-            from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
+        let spec = from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
         let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
         let outputs = 5 + from.chosen.iter().len() + from.chunks.iter().len();
         let spec = limited(spec, counted, outputs as u32 + 1);
@@ -432,10 +427,7 @@ impl<'a> TopKLowering<'a> {
 }
 
 /// Splits `n` words into parts that each fit one binding and begin at multiples of the largest chunk and of a tile.
-pub(in crate::primitives) fn word_parts(
-    n: u64,
-    profile: &DeviceProfile,
-) -> impl Iterator<Item = BoundChunk> + use<> {
+pub(in crate::primitives) fn word_parts(n: u64, profile: &DeviceProfile) -> impl Iterator<Item = BoundChunk> + use<> {
     BoundChunk::full(n, (profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
 }
 

@@ -25,9 +25,7 @@ pub(in crate::primitives) fn with_payload(
     program.operands.insert(at, payload);
     program.operands.push(moved);
     let moved = [at, at + 3].map(|i| &program.operands[i..=i]);
-    moved
-        .iter()
-        .try_for_each(|of| profile.check_bindings(op, of, "copy the rows by their positions in parts"))?;
+    moved.iter().try_for_each(|of| profile.check_bindings(op, of, "copy the rows by their positions in parts"))?;
     program.cost = Cost::of(best.cost.flop, &program.operands);
     let outputs = [at + 1, at + 2].map(Resource::Operand);
     let operands: Vec<_> = (0..at).map(Resource::Operand).chain(outputs).collect();
@@ -36,8 +34,7 @@ pub(in crate::primitives) fn with_payload(
     let length = program.operands.iter().position(|operand| operand.name == "length");
     let length = length.map(|i| Binding::operand(i, &program.operands));
     let columns = (column, rows, None);
-    MovedColumn { dtype, width, columns, rows: found, positions, output, length, positions_of }
-        .add(&mut program)?;
+    MovedColumn { dtype, width, columns, rows: found, positions, output, length, positions_of }.add(&mut program)?;
     Ok(program)
 }
 

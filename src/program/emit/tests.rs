@@ -8,8 +8,7 @@ fn emits_operands_bindings_and_grids() {
     let program = Op::<u32>::lower(&reduce, &DeviceProfile::webgpu_defaults()).unwrap();
     let Emitted { json, shaders } = program.emit().unwrap();
     let entry = program.kernels[0].entry;
-    let kernel =
-        format!(r#"{{"file":"0_{entry}.wgsl","entry":"{entry}","bindings":[{{"binding":0,"type":"uniform","#);
+    let kernel = format!(r#"{{"file":"0_{entry}.wgsl","entry":"{entry}","bindings":[{{"binding":0,"type":"uniform","#);
     for text in [
         r#""format":1,"op":"reduce","variant":"coarsened","#,
         r#""features":[],"#,

@@ -7,9 +7,7 @@ use crate::program::Access;
 fn chunks_cover_every_row_once_and_fit_a_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let limit = profile.limits.max_storage_binding;
-    for (count, bytes) in
-        [(0, 4), (1, 1 << 27), (3, 0), (90_000, 1998), (1 << 28, 1), (1 << 25, 12), (5, 1 << 26)]
-    {
+    for (count, bytes) in [(0, 4), (1, 1 << 27), (3, 0), (90_000, 1998), (1 << 28, 1), (1 << 25, 12), (5, 1 << 26)] {
         let aligned: Vec<_> = profile.aligned_chunks(count, bytes).collect();
         for (aligned, chunks) in [(false, profile.chunks(count, bytes).collect()), (true, aligned)] {
             // A caller asks for aligned chunks only if a binding holds 256 rows.
@@ -20,10 +18,7 @@ fn chunks_cover_every_row_once_and_fit_a_binding() {
             for chunk in chunks {
                 let span = chunk.span(bytes);
                 assert_eq!((chunk.first, span.offset + span.before), (next, next * bytes));
-                assert!(
-                    span.size <= limit && span.offset.is_multiple_of(256) && span.before < 256,
-                    "{span:?}"
-                );
+                assert!(span.size <= limit && span.offset.is_multiple_of(256) && span.before < 256, "{span:?}");
                 assert!(!aligned || span.before == 0, "{span:?}");
                 next += chunk.count;
             }
@@ -48,8 +43,7 @@ fn errors_name_the_operand_the_limit_and_the_remedy() {
     assert_eq!(e.to_string(), text);
     let e = profile.check_bindings("op", &halves(binding + 1), "cut").unwrap_err().to_string();
     assert!(e.contains("the largest binding of WebGPU defaults has 134217728; cut"), "{e}");
-    let e =
-        profile.check_scratch("op", format_args!("counts"), (1 << 27) + 4, "cut").unwrap_err().to_string();
+    let e = profile.check_scratch("op", format_args!("counts"), (1 << 27) + 4, "cut").unwrap_err().to_string();
     assert_eq!(
         e,
         "op: counts need 134217732 bytes of scratch; the largest binding of WebGPU defaults has 134217728; cut"

@@ -49,10 +49,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let mut named = |name, n| asked.named_of(name, &[n], DType::F32);
     let (a_scale, b_scale, bias) = (named("a-scale", m)?, named("b-scale", n)?, named("bias", n)?);
     if a_scale.is_some() != b_scale.is_some() {
-        return Err(err!(
-            InvalidArgument,
-            "gemm-int8: of --a-scale and --b-scale one is given; give both, or none"
-        ));
+        return Err(err!(InvalidArgument, "gemm-int8: of --a-scale and --b-scale one is given; give both, or none"));
     }
     (op.scaled, op.bias) = (a_scale.is_some(), bias.is_some());
     let scaled = op.scaled;

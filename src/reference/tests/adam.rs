@@ -15,8 +15,7 @@ fn the_first_step_is_as_long_as_the_rate() {
 #[test]
 fn decay_acts_on_gradients_or_on_parameters() {
     let zeros: &[f32] = &[0.0, 0.0];
-    let step =
-        |op: Adam| adam(&op.decay(0.5).eps(1.0), [&[2.0f32], &zeros[..1], &zeros[..1], &zeros[..1], zeros]);
+    let step = |op: Adam| adam(&op.decay(0.5).eps(1.0), [&[2.0f32], &zeros[..1], &zeros[..1], &zeros[..1], zeros]);
     // AdamW: 2 - 0.1 0.5 2. Otherwise a gradient of 1, over its size plus eps.
     assert_eq!(step(Adam::new(1, 0.1).decoupled())[0], [1.9]);
     assert!((step(Adam::new(1, 0.1))[0][0] - 1.95).abs() < 1e-6);

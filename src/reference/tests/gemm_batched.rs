@@ -25,14 +25,7 @@ fn strides_repeat_and_skip() {
     let bound = gemm_batched_bound(&op, &[2.0f32], &[1.0, 9.0, 2.0, 9.0, 3.0], None, &[7.0; 7]).unwrap();
     assert!(bound[0] > 0.0 && bound[1] == 0.0 && bound[6] > 0.0);
     assert!(
-        gemm_batched(
-            &GemmBatched::new(2, 1, 1, 1).strides(1, 1, 0),
-            &[1.0f32; 2],
-            &[1.0; 2],
-            None,
-            &[0.0; 2]
-        )
-        .is_err()
+        gemm_batched(&GemmBatched::new(2, 1, 1, 1).strides(1, 1, 0), &[1.0f32; 2], &[1.0; 2], None, &[0.0; 2]).is_err()
     );
 }
 
@@ -48,10 +41,7 @@ fn matrices_side_by_side_stay_apart() {
 
 #[test]
 fn an_empty_batch_leaves_c_and_an_empty_k_scales_it() {
-    assert_eq!(
-        gemm_batched::<f32, f32>(&GemmBatched::new(0, 2, 2, 2), &[], &[], None, &[]).unwrap(),
-        [0.0; 0]
-    );
+    assert_eq!(gemm_batched::<f32, f32>(&GemmBatched::new(0, 2, 2, 2), &[], &[], None, &[]).unwrap(), [0.0; 0]);
     let op = GemmBatched::new(2, 1, 1, 0).beta(3.0);
     assert_eq!(gemm_batched::<f32, _>(&op, &[], &[], None, &[1.0f32, 2.0]).unwrap(), [3.0, 6.0]);
 }

@@ -13,10 +13,7 @@ fn known_medians() {
     // A window that is larger than the image: the pixels at its ends count most.
     assert_eq!(median(&Median::new([1, 3], 9), &[3u8, 7, 5]), [3, 5, 5]);
     // Channels do not mix, in both layouts.
-    assert_eq!(
-        median(&Median::new(Image::new([1, 3], 2), 3), &[1u8, 30, 2, 10, 3, 20]),
-        [1, 30, 2, 20, 3, 20]
-    );
+    assert_eq!(median(&Median::new(Image::new([1, 3], 2), 3), &[1u8, 30, 2, 10, 3, 20]), [1, 30, 2, 20, 3, 20]);
     let planes = Median::new(Image::new([1, 3], 2).planar(), 3);
     assert_eq!(median(&planes, &[1u8, 2, 3, 30, 10, 20]), [1, 2, 3, 30, 20, 20]);
 }

@@ -5,9 +5,7 @@ fn gradient_matches_finite_differences() {
     use super::super::softmax;
     let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
     let dx = softmax_backward(4, &softmax(4, &x), &dy);
-    let loss = |x: &[f32]| -> f64 {
-        softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
-    };
+    let loss = |x: &[f32]| -> f64 { softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum() };
     super::super::assert_slopes(&x, &dx, loss);
     // A shift of all logits has no effect.
     assert!(dx.iter().sum::<f32>().abs() < 1e-6);

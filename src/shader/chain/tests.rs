@@ -18,10 +18,7 @@ const KINDS: [(&str, &str); 12] = [
     ("struct THIS { x: NEXT }", "struct THIS { x: f32 }"),
     ("struct THIS { @align(16) x: array<NEXT, 1>, }", "struct THIS { x: f32 }"),
     ("fn THIS() { NEXT(); }", "fn THIS() {}"),
-    (
-        "fn THIS(x: i32) -> i32 { if x > 0 { return NEXT(x - 1); } return 0; }",
-        "fn THIS(x: i32) -> i32 { return x; }",
-    ),
+    ("fn THIS(x: i32) -> i32 { if x > 0 { return NEXT(x - 1); } return 0; }", "fn THIS(x: i32) -> i32 { return x; }"),
     ("const THIS = array<i32, NEXT>()[0] + 1;", "const THIS = 1;"),
     ("var<private> THIS: i32 = NEXT;", "const THIS = 1;"),
 ];
@@ -36,10 +33,7 @@ fn rejects_long_chains_in_every_order() {
             let text = expand_text("k.wgsl", &lines.join("\n"), &Spec::new(), Target::Naga).unwrap();
             let error = text.validate().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Shader);
-            assert!(
-                error.to_string().contains(": a chain of more than 1000 declarations"),
-                "{link}: {error}"
-            );
+            assert!(error.to_string().contains(": a chain of more than 1000 declarations"), "{link}: {error}");
             assert!(error.to_string().starts_with("k.wgsl:"), "{link}: {error}");
         }
     }
@@ -53,8 +47,7 @@ fn rejects_long_chains_in_every_order() {
 #[test]
 fn comments_do_not_hide_a_chain() {
     for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
-        let text =
-            chain(3000, &format!("const //{end}THIS /**/ = // ;{end} NEXT;"), "const THIS = 1;").concat();
+        let text = chain(3000, &format!("const //{end}THIS /**/ = // ;{end} NEXT;"), "const THIS = 1;").concat();
         let text = expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap();
         let error = text.validate().unwrap_err().to_string();
         assert!(error.contains("a chain of more than"), "{end:?}: {error}");
@@ -79,8 +72,7 @@ fn accepted_chains_fit_the_stack() {
 
 #[test]
 fn accepts_many_declarations_without_a_chain() {
-    let consts: String =
-        (0..20_000).map(|i| format!("const a{i} = b{};\nconst b{i} = 1;\n", i / 2)).collect();
+    let consts: String = (0..20_000).map(|i| format!("const a{i} = b{};\nconst b{i} = 1;\n", i / 2)).collect();
     assert_eq!(too_long(&consts), None);
     let text = expand_text("k.wgsl", &consts, &Spec::new(), Target::Naga).unwrap();
     text.validate().unwrap();

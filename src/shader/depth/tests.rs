@@ -68,8 +68,7 @@ fn accepts_long_text_that_is_not_deep() {
     let n = 3000;
     let table = format!("let t = array<vec2<f32>, {n}>({});", "vec2<f32>(0.5, -1.5), ".repeat(n));
     let statements = "out[0] += out[1] * (out[2] + 3);".repeat(n);
-    let ifs =
-        "if out[0] == 1 { out[1] = 2; } else if out[0] == 2 { out[1] = 3; } else { out[1] = 4; }".repeat(n);
+    let ifs = "if out[0] == 1 { out[1] = 2; } else if out[0] == 2 { out[1] = 3; } else { out[1] = 4; }".repeat(n);
     let comments = format!("// {}\n/* {} /* */ */", "+".repeat(n), "- ".repeat(n));
     for body in [table, statements, ifs, comments] {
         assert_eq!(too_deep(&without_comments(&kernel(&body)).0), None);

@@ -61,13 +61,7 @@ impl Expander<'_> {
 
     /// Writes the lines of a `#for` once for each value of its variable. A WGSL loop over a local array would keep
     /// the array in memory instead of registers, and cannot make names.
-    pub(super) fn repeat(
-        &mut self,
-        file: &str,
-        id: u32,
-        (line, head): (usize, &str),
-        body: &[Line<'_>],
-    ) -> Result<()> {
+    pub(super) fn repeat(&mut self, file: &str, id: u32, (line, head): (usize, &str), body: &[Line<'_>]) -> Result<()> {
         let at = |what: String| err!(Shader, "{file}:{line}: `#for {}`: {what}", shown(head));
         let (name, values) = head
             .split_once(" in ")
@@ -137,8 +131,7 @@ impl Expander<'_> {
     /// Writes the lines of a block. They see its parameters, but no variables of loops around the `#put`.
     pub(super) fn put(&mut self, what: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
         let (name, given) = call(what).ok_or_else(|| at("write `#put NAME(TEXT, TEXT)`".into()))?;
-        let block =
-            self.blocks.get(name).cloned().ok_or_else(|| at("no block above has this name".into()))?;
+        let block = self.blocks.get(name).cloned().ok_or_else(|| at("no block above has this name".into()))?;
         if given.len() != block.parameters.len() {
             return Err(at(format!("{} texts; the block takes {}", given.len(), block.parameters.len())));
         }
@@ -181,8 +174,7 @@ fn is_list(values: &str) -> bool {
 fn call(text: &str) -> Option<(&str, Vec<&str>)> {
     let (name, inner) = text.split_once('(')?;
     let (name, inner) = (name.trim(), inner.strip_suffix(')')?.trim());
-    let given =
-        if inner.is_empty() { Vec::new() } else { inner.split(is_outer_comma()).map(str::trim).collect() };
+    let given = if inner.is_empty() { Vec::new() } else { inner.split(is_outer_comma()).map(str::trim).collect() };
     is_name(name).then_some((name, given))
 }
 

@@ -16,8 +16,7 @@ fn unknown_import_names_file_and_line() {
 #[test]
 fn an_unknown_import_is_answered_by_close_names() {
     let long = "x\u{1b}".repeat(5000);
-    for (wrong, right) in
-        [("op/ad", "op/add"), ("add", "op/add"), ("workgroup/reduc", "workgroup/reduce"), (&long, "")]
+    for (wrong, right) in [("op/ad", "op/add"), ("add", "op/add"), ("workgroup/reduc", "workgroup/reduce"), (&long, "")]
     {
         let m = message(&format!("#import {wrong}\n"), &Spec::new());
         assert!(m.contains("unknown import") && m.contains(right) && m.len() < 200, "{m}");
@@ -121,8 +120,7 @@ fn a_number_takes_no_flag_its_name() {
 
 #[test]
 fn braces_of_wgsl_stay() {
-    let text =
-        "#for i in 1\nif a { b({i}); }\nfn f() {}\nstruct S {a: u32}\nlet x = array(1){i};\n#end\n{i}\n";
+    let text = "#for i in 1\nif a { b({i}); }\nfn f() {}\nstruct S {a: u32}\nlet x = array(1){i};\n#end\n{i}\n";
     let wanted = "if a { b(0); }\nfn f() {}\nstruct S {a: u32}\nlet x = array(1)0;\n{i}\n";
     assert_eq!(expanded(text, &Spec::new()), wanted);
 }
@@ -138,10 +136,7 @@ fn lines_left_out_are_not_read_but_must_be_balanced() {
 #[test]
 fn wrong_loops_and_conditions_name_their_line() {
     for (text, wanted) in [
-        (
-            "\n#for i in M\n#end\n",
-            "k.wgsl:2: `#for i in M`: no enclosing loop and no constant above declares `M`",
-        ),
+        ("\n#for i in M\n#end\n", "k.wgsl:2: `#for i in M`: no enclosing loop and no constant above declares `M`"),
         ("#for i in 0 - 1\n#end\n", "k.wgsl:1: `#for i in 0 - 1`: `-1` is not a number of rounds"),
         ("#for i\n#end\n", "k.wgsl:1: `#for i`: write"),
         ("#for 2 in 3\n#end\n", "k.wgsl:1: `#for 2 in 3`: write"),
@@ -215,10 +210,7 @@ fn wrong_blocks_name_their_line() {
         ("#block a()\n", "k.wgsl:1: `#block` is never closed"),
         ("#block a\n#end\n", "k.wgsl:1: `#block a`: write"),
         ("#block a(x, x)\n#end\n", "k.wgsl:1: `#block a(x, x)`: parameters must be distinct names"),
-        (
-            "#block a()\n#end\n#block a()\n#end\n",
-            "k.wgsl:3: `#block a()`: a block above already has this name",
-        ),
+        ("#block a()\n#end\n#block a()\n#end\n", "k.wgsl:3: `#block a()`: a block above already has this name"),
         ("#put a()\n", "k.wgsl:1: `#put a()`: no block above"),
         (&put("", "a()"), "k.wgsl:4: `#put a()`: 0 texts; the block takes 1"),
         (&put("", "a"), "k.wgsl:4: `#put a`: write"),

@@ -41,10 +41,7 @@ fn a_threads_memory_is_bounded() {
     let constant = |n: usize| main(&format!("const list = array<f32, {n}>();"), "out[i] = list[i];");
     let nested = |n: usize| main("", &format!("var list: array<array<mat4x4<f32>, 10>, {}>;", n / 160 + 1));
     let shared = |n: usize| {
-        main(
-            &format!("fn f() {{ var a: array<f32, {n}>; }} fn g() {{ var b: array<f32, {n}>; }}"),
-            "f(); g();",
-        )
+        main(&format!("fn f() {{ var a: array<f32, {n}>; }} fn g() {{ var b: array<f32, {n}>; }}"), "f(); g();")
     };
     let of: [&dyn Fn(usize) -> crate::Result<super::Module>; 6] =
         [&private, &local, &value, &constant, &nested, &shared];

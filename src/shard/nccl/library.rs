@@ -132,8 +132,7 @@ impl Library {
         let mut id = UniqueId { bytes: [0; ID_BYTES] };
         // SAFETY: the type is that of NCCL's header, and the pointer is valid.
         let code = unsafe {
-            let get: unsafe extern "C" fn(*mut UniqueId) -> c_int =
-                function(&self.loaded, c"ncclGetUniqueId")?;
+            let get: unsafe extern "C" fn(*mut UniqueId) -> c_int = function(&self.loaded, c"ncclGetUniqueId")?;
             get(&mut id)
         };
         self.check(code, "making a group")?;
@@ -165,9 +164,7 @@ impl Communicator {
     /// Joins a group; waits for all of its ranks.
     pub(super) fn new(library: Library, cuda: &CudaGpu, id: &[u8], rank: usize, size: usize) -> Result<Self> {
         let mut unique = UniqueId { bytes: [0; ID_BYTES] };
-        unique
-            .bytes
-            .copy_from_slice(id.get(..ID_BYTES).ok_or_else(|| err!(Malformed, "nccl: a short identifier"))?);
+        unique.bytes.copy_from_slice(id.get(..ID_BYTES).ok_or_else(|| err!(Malformed, "nccl: a short identifier"))?);
         let mut handle: Comm = std::ptr::null_mut();
         // SAFETY: the type is that of NCCL's header.
         let join: unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int) -> c_int =

@@ -86,8 +86,7 @@ impl Nccl {
         if gpu.nvrtc().is_err() {
             return Ok(None);
         }
-        let (Some(first), Some(last)) =
-            (SlicedMatrix::new(gpu, 0, inner)?, SlicedMatrix::new(gpu, inner.rows, outer)?)
+        let (Some(first), Some(last)) = (SlicedMatrix::new(gpu, 0, inner)?, SlicedMatrix::new(gpu, inner.rows, outer)?)
         else {
             return Ok(None);
         };
@@ -210,14 +209,8 @@ impl<'a, L: Transport> StreamWork<'a, L> {
     }
 
     fn multiply_part(&self, program: &CudaExecutable, part: &SlicedMatrix) -> Result<()> {
-        let operands = [
-            raw(&part.slices),
-            raw(&part.columns),
-            raw(&part.values),
-            raw(&self.r),
-            raw(&self.w),
-            raw(&self.partials),
-        ];
+        let operands =
+            [raw(&part.slices), raw(&part.columns), raw(&part.values), raw(&self.r), raw(&self.w), raw(&self.partials)];
         self.run(program, &operands)
     }
 

@@ -42,20 +42,14 @@ fn exchanges_in_pieces_keep_the_order() {
 #[test]
 fn cuts_split_equal_keys_by_rank() {
     // Rank 0: 1 5 5 5 9; rank 1: 5 5 7.
-    let separators = Separators {
-        numbers: vec![5, 7],
-        bounds: vec![vec![[1, 4], [4, 4]], vec![[0, 2], [2, 3]]],
-        lens: vec![5, 3],
-    };
+    let separators =
+        Separators { numbers: vec![5, 7], bounds: vec![vec![[1, 4], [4, 4]], vec![[0, 2], [2, 3]]], lens: vec![5, 3] };
     let wanted = [[0, 0], [1, 0], [2, 0], [3, 0], [4, 0], [4, 1], [4, 2], [4, 3], [5, 3]];
     for (target, want) in wanted.iter().enumerate() {
         assert_eq!(separators.cut(target), want, "{target}");
     }
     let nothing = Separators { numbers: Vec::new(), bounds: vec![Vec::new(); 2], lens: vec![4, 5] };
-    assert_eq!(
-        [0, 4, 5, 9].map(|target| nothing.cut(target)),
-        [[0, 0], [0, 0], [4, 5], [4, 5]].map(Vec::from)
-    );
+    assert_eq!([0, 4, 5, 9].map(|target| nothing.cut(target)), [[0, 0], [0, 0], [4, 5], [4, 5]].map(Vec::from));
 }
 
 /// The host numbers keys as kernels do.

@@ -313,9 +313,7 @@ impl<'a> Body<'a, '_> {
                 let (accept, reject) = (self.slots(*accept)?, self.slots(*reject)?);
                 let pairs = accept.into_iter().zip(reject).enumerate();
                 pairs
-                    .map(|(i, (a, b))| {
-                        self.row3(Kind::Integer, scalar::SELECT, component(&condition, i), a, b)
-                    })
+                    .map(|(i, (a, b))| self.row3(Kind::Integer, scalar::SELECT, component(&condition, i), a, b))
                     .collect()
             }
             Expression::Relational { fun, argument } => {

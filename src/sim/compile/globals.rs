@@ -87,8 +87,7 @@ impl Compiler<'_> {
                             self.code.private_values.push((at + i as u32, value));
                         }
                     }
-                    self.globals
-                        .insert(handle, VarPlace { memory: None, offset: at, at: NONE, tracked: true });
+                    self.globals.insert(handle, VarPlace { memory: None, offset: at, at: NONE, tracked: true });
                     continue;
                 }
                 AddressSpace::WorkGroup => {
@@ -110,7 +109,8 @@ impl Compiler<'_> {
                     let Some(binding) = var.binding else {
                         return Err(self.unsupported("a buffer without @group and @binding", span));
                     };
-                    let writable = matches!(var.space, AddressSpace::Storage { access } if access.contains(StorageAccess::STORE));
+                    let writable =
+                        matches!(var.space, AddressSpace::Storage { access } if access.contains(StorageAccess::STORE));
                     DeclaredMemory::Binding {
                         index: binding.binding,
                         group: binding.group,
@@ -127,8 +127,7 @@ impl Compiler<'_> {
             };
             let index = self.code.memories.len() as u16;
             self.code.memories.push(memory);
-            self.globals
-                .insert(handle, VarPlace { memory: Some(index), offset: 0, at: NONE, tracked: false });
+            self.globals.insert(handle, VarPlace { memory: Some(index), offset: 0, at: NONE, tracked: false });
         }
         self.code.privates = (first, self.next - first);
         Ok(())

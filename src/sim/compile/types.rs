@@ -35,9 +35,7 @@ impl<'a> Compiler<'a> {
             ArraySize::Constant(n) => Ok(Some(n.get())),
             ArraySize::Pending(handle) => match self.module.overrides[handle].init {
                 Some(init) => Ok(self.constant_bits(init)?.first().copied()),
-                None => {
-                    Err(err!(Shader, "{}: an array's length is an override without a value", self.code.label))
-                }
+                None => Err(err!(Shader, "{}: an array's length is an override without a value", self.code.label)),
             },
             ArraySize::Dynamic => Ok(None),
         }
@@ -58,15 +56,14 @@ impl<'a> Compiler<'a> {
                 self.check_scalar(*scalar)?;
                 *columns as u32 * *rows as u32
             }
-            TypeInner::CooperativeMatrix { columns, rows, .. } => {
-                (*columns as u32 * *rows as u32).div_ceil(self.lanes)
-            }
+            TypeInner::CooperativeMatrix { columns, rows, .. } => (*columns as u32 * *rows as u32).div_ceil(self.lanes),
             TypeInner::Array { base, size, .. } => {
                 let n = self.array_length(*size)?.unwrap_or(0);
                 let all = u64::from(n) * u64::from(self.leaves(self.inner(*base))?);
-                u32::try_from(all).ok().filter(|n| *n < MAX_SLOTS).ok_or_else(|| {
-                    err!(TooLarge, "{}: an array of {all} values per thread", self.code.label)
-                })?
+                u32::try_from(all)
+                    .ok()
+                    .filter(|n| *n < MAX_SLOTS)
+                    .ok_or_else(|| err!(TooLarge, "{}: an array of {all} values per thread", self.code.label))?
             }
             TypeInner::Struct { members, .. } => {
                 let mut sum = 0;
@@ -86,12 +83,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn check_scalar(&self, scalar: Scalar) -> Result<Width> {
         scalar_width(scalar).ok_or_else(|| {
             let bits = 8 * u32::from(scalar.width);
-            err!(
-                Unsupported,
-                "{}: the simulator does not support {bits}-bit {:?}",
-                self.code.label,
-                scalar.kind
-            )
+            err!(Unsupported, "{}: the simulator does not support {bits}-bit {:?}", self.code.label, scalar.kind)
         })
     }
 
@@ -111,11 +103,7 @@ impl<'a> Compiler<'a> {
             TypeInner::Matrix { columns, rows, scalar } => {
                 let (n, width) = (*rows as u32, self.check_scalar(*scalar)?);
                 for column in 0..*columns as u32 {
-                    out.push(MemoryPiece {
-                        offset: offset + column * Self::column_stride(*rows, *scalar),
-                        n,
-                        width,
-                    });
+                    out.push(MemoryPiece { offset: offset + column * Self::column_stride(*rows, *scalar), n, width });
                 }
             }
             TypeInner::Array { base, size, stride } => {
@@ -136,9 +124,9 @@ impl<'a> Compiler<'a> {
     /// Returns the bytes of the smallest component of a type.
     pub(super) fn granule(&self, ty: &TypeInner) -> u32 {
         match ty {
-            TypeInner::Scalar(s)
-            | TypeInner::Vector { scalar: s, .. }
-            | TypeInner::Matrix { scalar: s, .. } => u32::from(s.width).min(4),
+            TypeInner::Scalar(s) | TypeInner::Vector { scalar: s, .. } | TypeInner::Matrix { scalar: s, .. } => {
+                u32::from(s.width).min(4)
+            }
             TypeInner::Array { base, .. } => self.granule(self.inner(*base)),
             TypeInner::Struct { members, .. } => {
                 members.iter().map(|m| self.granule(self.inner(m.ty))).min().unwrap_or(4)
@@ -151,9 +139,8 @@ impl<'a> Compiler<'a> {
         Ok(match ty {
             TypeInner::Array { size, stride, .. } => {
                 let n = self.array_length(*size)?.unwrap_or(1);
-                n.checked_mul(*stride).ok_or_else(|| {
-                    err!(TooLarge, "{}: an array of {n} times {stride} bytes", self.code.label)
-                })?
+                n.checked_mul(*stride)
+                    .ok_or_else(|| err!(TooLarge, "{}: an array of {n} times {stride} bytes", self.code.label))?
             }
             other => other.size(self.module.to_ctx()),
         })

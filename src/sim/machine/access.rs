@@ -49,14 +49,7 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn load(
-        &mut self,
-        s: &mut Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        d: Slot,
-        from: &Components,
-    ) {
+    pub(super) fn load(&mut self, s: &mut Subgroup, group: &mut Workgroup, pc: u32, d: Slot, from: &Components) {
         self.aim(s, group, pc, from.at, from.bytes(), "a read");
         if self.targets.n < s.active.count_ones() as usize {
             for l in lanes_of(s.active) {
@@ -68,14 +61,7 @@ impl Machine<'_> {
         self.read(s, group, pc, d, from);
     }
 
-    pub(super) fn read(
-        &mut self,
-        s: &mut Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        d: Slot,
-        from: &Components,
-    ) {
+    pub(super) fn read(&mut self, s: &mut Subgroup, group: &mut Workgroup, pc: u32, d: Slot, from: &Components) {
         let Components { at: address, n, width, atomic } = *from;
         let bound = self.bound[usize::from(address.memory)];
         let bytes = bytes_of(bound, group, self.resources);
@@ -83,9 +69,7 @@ impl Machine<'_> {
             for i in 0..n {
                 let at = (address + i * width.bytes()) as usize;
                 let value = match width {
-                    Width::Word => {
-                        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-                    }
+                    Width::Word => u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]),
                     Width::Half => from_f16(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
                     Width::Bool => u32::from(bytes[at] & 1),
                 };
@@ -223,13 +207,9 @@ impl Machine<'_> {
             (self.resources[bound.resource].granule, group.storage_epoch)
         };
         let first = self.first_thread(s, group);
-        let check = if in_workgroup {
-            !self.options.zero_initialized
-        } else {
-            self.resources[bound.resource].unwritten
-        };
-        let records =
-            if in_workgroup { &mut group.records } else { &mut self.resources[bound.resource].records };
+        let check =
+            if in_workgroup { !self.options.zero_initialized } else { self.resources[bound.resource].unwritten };
+        let records = if in_workgroup { &mut group.records } else { &mut self.resources[bound.resource].records };
         let check = check && !is_write;
         let now = self.stamps.stamp(epoch, pc, atomic);
         for (l, address) in self.targets.each() {
@@ -298,8 +278,7 @@ impl Machine<'_> {
                 let (passes, conflicts) = self.targets.passes(size, self.options.banks);
                 tally.shared_passes += passes;
                 tally.bank_conflicts += conflicts;
-                *if is_read { &mut tally.shared_reads } else { &mut tally.shared_writes } +=
-                    lanes * u64::from(n);
+                *if is_read { &mut tally.shared_reads } else { &mut tally.shared_writes } += lanes * u64::from(n);
             }
         }
         if atomic {

@@ -128,9 +128,7 @@ impl Machine<'_> {
 
     pub(super) fn nan_among(&mut self, s: &Subgroup, group: &Workgroup, pc: u32) {
         let lane = s.first_active() as usize;
-        self.find(FindingKind::NanBorn, s, group, pc, lane, || {
-            "NaN from subgroup values without a NaN".into()
-        });
+        self.find(FindingKind::NanBorn, s, group, pc, lane, || "NaN from subgroup values without a NaN".into());
     }
 
     pub(super) fn branch(&mut self, pc: u32, divergent: bool) {

@@ -156,8 +156,7 @@ impl Machine<'_> {
         s.number = number;
         s.frames.clear();
         s.frames.push(Frame::new(full, 0, NONE));
-        (s.pc, s.active, s.full, s.state, s.steps, s.same) =
-            (code.entry, full, full, SubgroupState::Ready, 0, 0);
+        (s.pc, s.active, s.full, s.state, s.steps, s.same) = (code.entry, full, full, SubgroupState::Ready, 0, 0);
         s.answers.clear();
         s.outside.clear();
         let (private, n) = code.privates;

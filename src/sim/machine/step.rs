@@ -54,11 +54,7 @@ impl Machine<'_> {
                     for l in lanes_of(s.active) {
                         let (x, y) = (s.registers[at(*a) + l], s.registers[at(*b) + l]);
                         if let Some(wrong) = guard.wrong(x, y) {
-                            let kind = if *guard == Guard::Shift {
-                                FindingKind::Shift
-                            } else {
-                                FindingKind::Division
-                            };
+                            let kind = if *guard == Guard::Shift { FindingKind::Shift } else { FindingKind::Division };
                             self.find(kind, s, group, pc, l, || format!("{wrong} (operands {x} and {y})"));
                         }
                     }
@@ -187,8 +183,7 @@ impl Machine<'_> {
                     if *flags == Barrier::SUB_GROUP {
                         self.check_uniform(s, group, pc);
                     } else {
-                        let message =
-                            "some threads reach the barrier, and others of the same subgroup do not";
+                        let message = "some threads reach the barrier, and others of the same subgroup do not";
                         self.check_all_active(FindingKind::NonUniformBarrier, s, group, pc, message);
                     }
                     s.state = SubgroupState::AtBarrier(*flags);
@@ -256,9 +251,7 @@ impl Machine<'_> {
                         s.pc = *end;
                     }
                 }
-                Instruction::EndIf { skip }
-                | Instruction::EndSwitch { skip }
-                | Instruction::EndLoop { skip } => {
+                Instruction::EndIf { skip } | Instruction::EndSwitch { skip } | Instruction::EndLoop { skip } => {
                     s.active = s.frames.pop().map_or(0, |f| f.saved);
                     if s.active == 0 {
                         s.pc = *skip;

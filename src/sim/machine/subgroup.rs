@@ -107,10 +107,7 @@ impl Machine<'_> {
                 let code = self.code;
                 let name = code.memories[usize::from(address.memory)].name();
                 self.find(FindingKind::OutOfBounds, s, group, pc, 0, || {
-                    format!(
-                        "element ({row}, {column}) of a matrix lies outside `{name}` of {} bytes",
-                        bound.bytes
-                    )
+                    format!("element ({row}, {column}) of a matrix lies outside `{name}` of {} bytes", bound.bytes)
                 });
             } else {
                 self.targets.push(l as usize, bound.base + begin as u32);
@@ -136,8 +133,7 @@ impl Machine<'_> {
         let tiles = [(a, rows * inner), (b, inner * columns), (c, rows * columns)];
         let registers = |n: u32| n.div_ceil(w as u32);
         let check = self.options.check_nan && !tiles.iter().any(|(t, n)| self.any_nan(s, *t, registers(*n)));
-        let element =
-            |r: &[u32], first: Slot, e: u32| f32::from_bits(r[at(first + e / w as u32) + e as usize % w]);
+        let element = |r: &[u32], first: Slot, e: u32| f32::from_bits(r[at(first + e / w as u32) + e as usize % w]);
         for row in 0..rows {
             for column in 0..columns {
                 let e = row * columns + column;

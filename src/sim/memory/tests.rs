@@ -21,8 +21,7 @@ fn sectors_are_the_segments_of_the_analysis() {
     ];
     for addresses in cases {
         for (size, segment) in [(4, 32), (4, 128), (16, 64), (1, 32)] {
-            let wanted =
-                segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into()).unwrap();
+            let wanted = segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into()).unwrap();
             assert_eq!(targets(addresses.iter().copied()).sectors(size, segment).0, wanted);
         }
     }
@@ -32,10 +31,7 @@ fn sectors_are_the_segments_of_the_analysis() {
 #[test]
 fn banks() {
     let passes = |stride: u32, size| targets((0..32).map(|l| stride * l)).passes(size, 32);
-    assert_eq!(
-        (passes(4, 4), passes(8, 4), passes(128, 4), passes(132, 4)),
-        ((1, 0), (2, 1), (32, 31), (1, 0))
-    );
+    assert_eq!((passes(4, 4), passes(8, 4), passes(128, 4), passes(132, 4)), ((1, 0), (2, 1), (32, 31), (1, 0)));
     assert_eq!((passes(0, 4), passes(16, 16), passes(20, 16)), ((1, 0), (4, 0), (8, 4)));
     assert_eq!((passes(2, 2), targets([8, 8, 8, 12]).contended()), ((1, 0), 2));
 }

@@ -31,10 +31,7 @@ fn bits() {
     let mut r = [0xdead_beef, 8, 8, 0];
     EXTRACT_SIGNED(&mut r, 1, 3, 0, 1, 2);
     assert_eq!(r[3] as i32, -66);
-    assert_eq!(
-        (two(INSERT_MASK, 4, 8), two(INSERT_MASK, 0, 32), two(INSERT_MASK, 32, 1)),
-        (0xff0, u32::MAX, 0)
-    );
+    assert_eq!((two(INSERT_MASK, 4, 8), two(INSERT_MASK, 0, 32), two(INSERT_MASK, 32, 1)), (0xff0, u32::MAX, 0));
     assert_eq!((one(FRACTION, 8f32.to_bits()), one(EXPONENT, 8f32.to_bits())), (0.5f32.to_bits(), 4));
 }
 

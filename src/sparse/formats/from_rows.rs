@@ -218,8 +218,7 @@ impl Csr {
         let diagonals = self.longest();
         let mut diagonal_ptrs = with_room("jds", diagonals + 1)?;
         diagonal_ptrs.push(0);
-        let (mut col_idxs, mut values) =
-            (with_room("jds", self.entries())?, with_room("jds", self.entries())?);
+        let (mut col_idxs, mut values) = (with_room("jds", self.entries())?, with_room("jds", self.entries())?);
         for k in 0..diagonals {
             for &row in row_order.iter().take_while(|&&row| self.len(row as usize) > k) {
                 let at = self.row_ptrs[row as usize] as usize + k;

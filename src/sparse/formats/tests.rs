@@ -110,13 +110,8 @@ fn rejects_extents_above_32_bits() {
 fn counts_the_longest_row_without_memory_for_empty_rows() {
     let (row_idxs, col_idxs, values) = (vec![7, 1, 7, 0, 7], vec![0; 5], vec![1.0; 5]);
     for rows in [8, 11, 1000, 1 << 40] {
-        let mut coo = Coo {
-            rows,
-            cols: 1,
-            row_idxs: row_idxs.clone(),
-            col_idxs: col_idxs.clone(),
-            values: values.clone(),
-        };
+        let mut coo =
+            Coo { rows, cols: 1, row_idxs: row_idxs.clone(), col_idxs: col_idxs.clone(), values: values.clone() };
         assert_eq!(coo.layout().unwrap().longest, 3, "{rows}");
         coo.row_idxs.sort_unstable();
         assert_eq!(coo.layout().unwrap().longest, 3, "{rows}");

@@ -6,9 +6,7 @@ use crate::program::prelude::*;
 pub(super) fn same_length(format: &str, lists: &[(&str, usize)], want: usize) -> Result<()> {
     match lists.iter().find(|(_, len)| *len != want) {
         None => Ok(()),
-        Some((name, len)) => {
-            Err(err!(Shape, "{format}: `{name}` has {len} elements; the other lists require {want}"))
-        }
+        Some((name, len)) => Err(err!(Shape, "{format}: `{name}` has {len} elements; the other lists require {want}")),
     }
 }
 
@@ -109,11 +107,7 @@ impl Ell {
         in_range("ell", "col_idxs", &self.col_idxs, self.cols, true)?;
         for at in rows..places {
             if self.col_idxs[at] != PADDING && self.col_idxs[at - rows] == PADDING {
-                return Err(err!(
-                    Shape,
-                    "ell: `col_idxs`[{at}] is an entry after padding of row {}",
-                    at % rows
-                ));
+                return Err(err!(Shape, "ell: `col_idxs`[{at}] is an entry after padding of row {}", at % rows));
             }
         }
         Ok(())
@@ -167,11 +161,7 @@ impl Sell {
         }
         let slices = rows.div_ceil(slice);
         same_length("sell", &[("slice_ptrs", self.slice_ptrs.len())], slices + 1)?;
-        same_length(
-            "sell",
-            &[("row_order", self.row_order.len())],
-            elements("sell", "row_order", &[slices, slice])?,
-        )?;
+        same_length("sell", &[("row_order", self.row_order.len())], elements("sell", "row_order", &[slices, slice])?)?;
         same_length("sell", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
         rising("sell", "slice_ptrs", &self.slice_ptrs, self.values.len())?;
         if let Some(s) = self.slice_ptrs.iter().position(|at| !(*at as usize).is_multiple_of(slice)) {
@@ -189,10 +179,7 @@ impl Sell {
                 let row = order[(at - first) % slice];
                 let after = at >= first + slice && self.col_idxs[at - slice] == PADDING;
                 if self.col_idxs[at] != PADDING && (after || row == PADDING) {
-                    return Err(err!(
-                        Shape,
-                        "sell: `col_idxs`[{at}] is an entry after padding, or of no row"
-                    ));
+                    return Err(err!(Shape, "sell: `col_idxs`[{at}] is an entry after padding, or of no row"));
                 }
             }
         }

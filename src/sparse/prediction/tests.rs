@@ -35,9 +35,6 @@ fn reasons_list_every_prediction() {
     let (name, why) = statistics.format(&DeviceProfile::h100());
     for (other, seconds) in statistics.predict(&DeviceProfile::h100()) {
         let time = format!("{:.1}", seconds * 1e6);
-        assert!(
-            why.contains(&if other == name { format!("{time} us") } else { format!("{other} {time}") }),
-            "{why}"
-        );
+        assert!(why.contains(&if other == name { format!("{time} us") } else { format!("{other} {time}") }), "{why}");
     }
 }

@@ -56,12 +56,7 @@ impl SolverBuilder<'_> {
                 slice: part.slice as u32,
                 ..params
             };
-            self.launch_slots(
-                Kernel::library("sparse/diagonal", "diagonal_keep", spec),
-                &params,
-                bindings,
-                places,
-            );
+            self.launch_slots(Kernel::library("sparse/diagonal", "diagonal_keep", spec), &params, bindings, places);
             lists[part.cols + 1] = kept.resource;
         }
         let fill = Kernel::library("sparse/diagonal", "diagonal_fill", self.spec());
@@ -73,13 +68,7 @@ impl SolverBuilder<'_> {
         Ok(())
     }
 
-    fn launch_slots(
-        &mut self,
-        kernel: Kernel,
-        params: &DiagonalParams,
-        bindings: Vec<Binding>,
-        places: usize,
-    ) {
+    fn launch_slots(&mut self, kernel: Kernel, params: &DiagonalParams, bindings: Vec<Binding>, places: usize) {
         let index = self.program.kernel(kernel);
         let size = u64::from(self.workgroup_size());
         self.program.dispatch(index, params, bindings, Grid::fold((places as u64).div_ceil(size).max(1)));
@@ -88,13 +77,8 @@ impl SolverBuilder<'_> {
     fn parts(&self) -> Vec<Part> {
         let matrix = self.common.matrix;
         let n = self.n;
-        let part = |rows: &[usize], cols, flags, segments, slice| Part {
-            rows: rows.to_vec(),
-            cols,
-            flags,
-            segments,
-            slice,
-        };
+        let part =
+            |rows: &[usize], cols, flags, segments, slice| Part { rows: rows.to_vec(), cols, flags, segments, slice };
         match matrix.format {
             Format::Coo { .. } => vec![part(&[0], 1, &["LISTED"], 0, 0)],
             Format::Csr | Format::Csc => vec![part(&[0], 1, &["SEARCHED"], n, 0)],

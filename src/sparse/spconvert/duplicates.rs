@@ -27,8 +27,7 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
         return Err(not_its_lists(from));
     };
     let segments = (from.format == Format::Csr).then_some(rows);
-    let entries =
-        Entries { n, other, segments, other_above: true, idxs, values, extents, by_minor: true, values_out };
+    let entries = Entries { n, other, segments, other_above: true, idxs, values, extents, by_minor: true, values_out };
     let sorted = steps.sort_entries_into(&entries, keys)?;
     let heads = steps.words("run heads", n + 1)?;
     let ranks = steps.words("run ranks", n + 1)?;
@@ -46,12 +45,7 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
 }
 
 /// Adds up the runs of [`find_runs`]. Operands: starts of runs, keys, values; columns, values.
-pub(crate) fn sum_runs(
-    from: &MatrixLayout,
-    runs: usize,
-    longest: usize,
-    profile: &DeviceProfile,
-) -> Result<Program> {
+pub(crate) fn sum_runs(from: &MatrixLayout, runs: usize, longest: usize, profile: &DeviceProfile) -> Result<Program> {
     let n = from.entries;
     let packing = Packing::new([from.rows, from.cols]);
     let value = |name, len, access| Operand { name, dtype: DType::F32, len, access };

@@ -43,8 +43,7 @@ impl ConvertSteps<'_> {
 
     /// Appends the number of entries in the slots of each row.
     pub(super) fn lengths_of_slots(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
-        let params =
-            ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
+        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_ell", spec, params, [lengths, idxs]);
     }
@@ -57,12 +56,8 @@ impl ConvertSteps<'_> {
         rows: usize,
         [row_idxs, idxs, values]: [Binding; 3],
     ) {
-        let params = ConvertParams {
-            count: entries as u32,
-            segments: rows as u32,
-            sources: entries as u32,
-            ..NO_PARAMS
-        };
+        let params =
+            ConvertParams { count: entries as u32, segments: rows as u32, sources: entries as u32, ..NO_PARAMS };
         let spec = self.tile_spec().flag("ROWS", true);
         let bindings = [from.ptrs, from.idxs, from.values, idxs, values, row_idxs];
         self.gather("sparse/spconvert_as_they_are", spec, params, bindings);
@@ -128,8 +123,7 @@ impl ConvertSteps<'_> {
         list_ptrs: Binding,
     ) -> Result<()> {
         let lengths = self.words("row lengths", rows + 1)?;
-        let params =
-            ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
+        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_rest", spec, params, [lengths, row_ptrs]);
         self.offsets(rows + 1, lengths, list_ptrs)
@@ -167,8 +161,7 @@ impl ConvertSteps<'_> {
         let params = ConvertParams { count: from.entries as u32, ..params };
         let spec = self.tile_spec().flag("LIST", list.is_some());
         let list = list.map(|list| [list.ptrs, list.idxs, list.values]);
-        let bindings =
-            [to.ptrs, idxs, values, to.idxs, to.values].into_iter().chain(list.into_iter().flatten());
+        let bindings = [to.ptrs, idxs, values, to.idxs, to.values].into_iter().chain(list.into_iter().flatten());
         self.gather("sparse/spconvert_from_ell", spec, params, bindings);
         Ok(())
     }
@@ -184,8 +177,7 @@ impl ConvertSteps<'_> {
         let idxs = self.words("columns of the COO part", list.len)?;
         let values_out = self.words("values of the COO part", list.len)?;
         let extents = [from.rows, from.cols];
-        let sorted =
-            self.sort_entries(&sorted::Entries::coordinates(list.len, list.lists, extents, values_out))?;
+        let sorted = self.sort_entries(&sorted::Entries::coordinates(list.len, list.lists, extents, values_out))?;
         let to = Compressed { ptrs, idxs, values: values_out };
         self.compress(&sorted, from.rows, to);
         Ok(to)
@@ -271,10 +263,8 @@ impl ConvertSteps<'_> {
 
 /// Finds where the rest of each row beyond `width` slots starts. Operands: row pointers; pointers of the COO part.
 pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) -> Result<Program> {
-    let operands = vec![
-        index_list("row_ptrs", rows + 1),
-        Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) },
-    ];
+    let operands =
+        vec![index_list("row_ptrs", rows + 1), Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) }];
     let program = step("the COO part");
     let mut steps = ConvertSteps::new(profile, "spconvert csr to hybrid", program, operands)?;
     let lists = steps.bindings("spconvert csr to hybrid")?;

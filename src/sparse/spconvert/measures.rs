@@ -58,12 +58,7 @@ impl ConvertSteps<'_> {
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
     }
 
-    fn measure_all(
-        &mut self,
-        from: &MatrixLayout,
-        [ptrs, idxs]: [Binding; 2],
-        measures: Binding,
-    ) -> Result<()> {
+    fn measure_all(&mut self, from: &MatrixLayout, [ptrs, idxs]: [Binding; 2], measures: Binding) -> Result<()> {
         let MatrixLayout { rows, entries, longest, .. } = *from;
         self.measure_rows(ptrs, rows, measures);
         if rows == 0 {

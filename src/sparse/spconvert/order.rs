@@ -80,12 +80,8 @@ impl ConvertSteps<'_> {
         let widths = self.words("slice widths", count + 1)?;
         let before = self.words("slice offsets", count + 1)?;
         self.clear(widths);
-        let params = ConvertParams {
-            count: (count * slice) as u32,
-            rows: rows as u32,
-            width: slice as u32,
-            ..NO_PARAMS
-        };
+        let params =
+            ConvertParams { count: (count * slice) as u32, rows: rows as u32, width: slice as u32, ..NO_PARAMS };
         let bindings = vec![row_ptrs, sorted, order, widths];
         let spec = self.spec();
         let kernel = ("sparse/spconvert_slices", "spconvert_slices");

@@ -218,20 +218,14 @@ impl<'a> ConvertSteps<'a> {
         [keys, values, keys_out, values_out]: [Binding; 4],
     ) -> Result<()> {
         let sort = RadixSort::new(n).with_values().bits(bits);
-        let sort =
-            if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
+        let sort = if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
         let operands = [keys, values, keys_out, values_out].map(|binding| binding.resource);
         self.program.append(sort, &operands);
         Ok(())
     }
 
     /// Converts any format to compressed rows.
-    pub(super) fn collect_rows(
-        &mut self,
-        from: &MatrixLayout,
-        lists: &[Binding],
-        to: Compressed,
-    ) -> Result<()> {
+    pub(super) fn collect_rows(&mut self, from: &MatrixLayout, lists: &[Binding], to: Compressed) -> Result<()> {
         match (from.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
                 self.copy(from.rows + 1, ptrs, to.ptrs);
@@ -247,8 +241,7 @@ impl<'a> ConvertSteps<'a> {
             }
             (Format::Coo { .. }, &[rows, cols, values]) => {
                 let extents = [from.rows, from.cols];
-                let entries =
-                    sorted::Entries::coordinates(from.entries, [rows, cols, values], extents, to.values);
+                let entries = sorted::Entries::coordinates(from.entries, [rows, cols, values], extents, to.values);
                 let sorted = self.sort_entries(&sorted::Entries { by_minor: true, ..entries })?;
                 self.compress(&sorted, from.rows, to);
                 Ok(())
@@ -256,9 +249,7 @@ impl<'a> ConvertSteps<'a> {
             (Format::Csc, &[ptrs, rows, values]) => {
                 self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
             }
-            (Format::Ell { width }, &[idxs, values]) => {
-                self.collect_slots(from, width, [idxs, values], None, to)
-            }
+            (Format::Ell { width }, &[idxs, values]) => self.collect_slots(from, width, [idxs, values], None, to),
             (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
                 let list = expand::HybridList { len: list, sorted, lists: [rows, cols, rest] };
                 self.collect_slots(from, width, [idxs, values], Some(list), to)
@@ -286,11 +277,7 @@ impl<'a> ConvertSteps<'a> {
         match (to.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
                 let csr = MatrixLayout { format: Format::Csr, ..*to };
-                self.collect_rows(
-                    &csr,
-                    &[from.ptrs, from.idxs, from.values],
-                    Compressed { ptrs, idxs, values },
-                )
+                self.collect_rows(&csr, &[from.ptrs, from.idxs, from.values], Compressed { ptrs, idxs, values })
             }
             (Format::Coo { .. }, &[row_idxs, idxs, values]) => {
                 self.write_rows(from, entries, rows, [row_idxs, idxs, values]);

@@ -88,13 +88,7 @@ pub(super) struct SpmmLowering<'a> {
 
 impl<'a> SpmmLowering<'a> {
     /// Strides fit 32 bits if operands do; with a single row they do not matter.
-    pub(super) fn new(
-        spmm: &'a Spmm,
-        profile: &'a DeviceProfile,
-        program: Program,
-        ldb: usize,
-        ldc: usize,
-    ) -> Self {
+    pub(super) fn new(spmm: &'a Spmm, profile: &'a DeviceProfile, program: Program, ldb: usize, ldc: usize) -> Self {
         let mut policy = policy(profile);
         let n = spmm.n as u32;
         let (stride_b, stride_c) = (ldb as u32, ldc as u32);
@@ -160,8 +154,7 @@ impl<'a> SpmmLowering<'a> {
     }
 
     fn params(&self) -> SpmmParams {
-        let spmv::SpmvParams { rows, cols, entries, parts, slice, begin, end, .. } =
-            spmv::SpmvParams::of(self.matrix);
+        let spmv::SpmvParams { rows, cols, entries, parts, slice, begin, end, .. } = spmv::SpmvParams::of(self.matrix);
         SpmmParams {
             rows,
             cols,
@@ -284,11 +277,7 @@ impl<'a> SpmmLowering<'a> {
     fn add_terms(&mut self, mut terms: SpmmTerms) {
         while terms.len > 0 {
             let (items, teams) = self.share(terms.len);
-            let spec = if terms.col_idxs.is_some() {
-                self.values_at(3)
-            } else {
-                self.spec(3).flag("PRODUCTS", true)
-            };
+            let spec = if terms.col_idxs.is_some() { self.values_at(3) } else { self.spec(3).flag("PRODUCTS", true) };
             let mut spec = spec.constant("ITEMS", items);
             let mut bindings = vec![terms.row_idxs];
             bindings.extend(terms.col_idxs);

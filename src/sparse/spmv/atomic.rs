@@ -20,13 +20,7 @@ impl SpmvLowering<'_> {
         }
     }
 
-    fn add_atomically(
-        &mut self,
-        kernel: Kernel,
-        bindings: Vec<Binding>,
-        of: usize,
-        (begin, end): (u32, u32),
-    ) {
+    fn add_atomically(&mut self, kernel: Kernel, bindings: Vec<Binding>, of: usize, (begin, end): (u32, u32)) {
         self.program.determinism = Determinism::RoundingVaries;
         let kernel = self.program.kernel(kernel);
         let grid = self.grid(of as u64);

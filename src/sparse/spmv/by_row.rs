@@ -10,8 +10,7 @@ impl SpmvLowering<'_> {
         if lanes == 1 {
             return self.rows("sparse/spmv_csr_scalar", "spmv_csr_scalar", self.values_at(3), 3, 1, end);
         }
-        let spec =
-            self.values_at(3).constant("LANES", lanes).flag("SUBGROUPS", lanes <= shuffled(self.profile));
+        let spec = self.values_at(3).constant("LANES", lanes).flag("SUBGROUPS", lanes <= shuffled(self.profile));
         self.rows("sparse/spmv_csr_vector", "spmv_csr_vector", spec, 3, lanes, end);
     }
 
@@ -37,15 +36,7 @@ impl SpmvLowering<'_> {
     }
 
     /// Appends dispatches over slots of rows; those after the first add to y. `lists` lists precede x and y.
-    fn rows(
-        &mut self,
-        file: &'static str,
-        entry: &'static str,
-        spec: Spec,
-        lists: usize,
-        lanes: u32,
-        end: u32,
-    ) {
+    fn rows(&mut self, file: &'static str, entry: &'static str, spec: Spec, lists: usize, lanes: u32, end: u32) {
         let kernel = self.program.kernel(Kernel::library(file, entry, spec));
         let rows_at_once = u64::from(self.policy.workgroup_size / lanes);
         let grid = Grid::fold((self.matrix.rows as u64).div_ceil(rows_at_once));

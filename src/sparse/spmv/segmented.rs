@@ -52,10 +52,8 @@ impl SpmvLowering<'_> {
         let tiles = steps.div_ceil(u64::from(tile));
         let params = SpmvParams { parts: tiles as u32, ..self.params() };
         let bounds = split(&mut self.program, self.matrix, tile);
-        let spec = self
-            .values_at(3)
-            .constant("WORKGROUP_SIZE", self.policy.tile_size)
-            .constant("ITEMS_PER_THREAD", items);
+        let spec =
+            self.values_at(3).constant("WORKGROUP_SIZE", self.policy.tile_size).constant("ITEMS_PER_THREAD", items);
         let spec = spec.constant("MAX_LANES", self.max_lanes()).flag("SUBGROUPS", self.shuffles());
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = self.share(kernel, &params, bounds);
@@ -126,8 +124,7 @@ impl SpmvLowering<'_> {
             let products = terms.col_idxs.is_none();
             let carries = tiles > 1;
             // Products are f32, even of f16 values.
-            let spec =
-                if products { self.spec().constant("VALUES_BINDING", 2u32) } else { self.values_at(3) };
+            let spec = if products { self.spec().constant("VALUES_BINDING", 2u32) } else { self.values_at(3) };
             let mut spec = spec
                 .constant("WORKGROUP_SIZE", self.policy.tile_size)
                 .constant("ITEMS_PER_THREAD", self.policy.coo_items)

@@ -13,8 +13,7 @@ fn matrix(rows: usize, cols: usize, row: impl Fn(usize) -> Vec<u32>) -> Csr {
 
 #[test]
 fn statistics_match_a_hand_count() {
-    let statistics =
-        matrix(4, 5, |r| [vec![1, 3], vec![], vec![0, 1, 2, 3, 4], vec![2]][r].clone()).analyse();
+    let statistics = matrix(4, 5, |r| [vec![1, 3], vec![], vec![0, 1, 2, 3, 4], vec![2]][r].clone()).analyse();
     assert_eq!((statistics.rows, statistics.cols, statistics.entries, statistics.longest), (4, 5, 8, 5));
     assert_eq!((statistics.mean, statistics.variance), (2.0, 3.5));
     assert_eq!((statistics.empty_rows, statistics.bandwidth, statistics.triangular), (1, 3, false));
@@ -27,10 +26,7 @@ fn row_lengths_determine_the_format() {
     let format = |csr: Csr| csr.analyse().textbook_format().0;
     let all = |n: usize| (0..n as u32).collect::<Vec<_>>();
     assert_eq!(format(matrix(50, 50, |_| vec![1, 2, 3])), "ell");
-    assert_eq!(
-        format(matrix(50, 50, |r| (r.saturating_sub(1)..(r + 2).min(50)).map(|c| c as u32).collect())),
-        "ell"
-    );
+    assert_eq!(format(matrix(50, 50, |r| (r.saturating_sub(1)..(r + 2).min(50)).map(|c| c as u32).collect())), "ell");
     assert_eq!(format(matrix(50, 50, |r| if r % 4 == 0 { vec![1] } else { vec![] })), "coo");
     assert_eq!(format(matrix(50, 50, |r| all(r + 1))), "jds");
     assert_eq!(format(matrix(50, 50, |r| (r as u32..50).collect())), "jds");

@@ -64,9 +64,7 @@ fn limits_the_bytes_and_keeps_foreign_files() {
     let bytes: u64 = files(&root).iter().map(|f| f.bytes).sum();
     assert!(bytes <= 10_000 && bytes > 5_000, "{bytes} bytes");
     // The last file written remains, the first is gone.
-    assert!(
-        store.load("a", &99u32.to_le_bytes()).is_some() && store.load("a", &0u32.to_le_bytes()).is_none()
-    );
+    assert!(store.load("a", &99u32.to_le_bytes()).is_some() && store.load("a", &0u32.to_le_bytes()).is_none());
     assert!(foreign.exists());
     fs::remove_dir_all(root).unwrap();
 }
@@ -98,8 +96,7 @@ fn reports_a_directory_that_cannot_be_created() {
 #[test]
 #[cfg(target_os = "linux")]
 fn reports_a_full_disk() {
-    let limited =
-        "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::disk::tests::a_full_disk_here";
+    let limited = "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::disk::tests::a_full_disk_here";
     let me = std::env::current_exe().unwrap();
     let output = std::process::Command::new("sh").args(["-c", limited]).arg(me).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -140,11 +137,7 @@ fn reports_pipes_and_folders_in_place_of_files() {
             assert!(trouble.contains("not a regular file") && trouble.starts_with("reading"), "{trouble}");
             store.save("a", b"key", b"payload");
             store.update("a", b"other", |old| old.unwrap_or(b"new".to_vec()));
-            assert_eq!(
-                store.load("a", b"other").as_deref(),
-                Some(&b"new"[..]),
-                "updates work without the lock"
-            );
+            assert_eq!(store.load("a", b"other").as_deref(), Some(&b"new"[..]), "updates work without the lock");
             assert!(paths.iter().all(|path| !fs::metadata(path).unwrap().is_file()), "not replaced");
             assert_eq!(store.report().written, 1);
             store.clear();

@@ -145,10 +145,7 @@ impl<'s, T: Element> Flow<'s, T> {
     }
 
     /// Plans the kernels of all chunks.
-    pub(super) fn plans(
-        &self,
-        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's,
-    ) -> Result<FlowPlans<'s>> {
+    pub(super) fn plans(&self, lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's) -> Result<FlowPlans<'s>> {
         FlowPlans::new(&self.streamed.gpu, self.len, lower)
     }
 
@@ -196,12 +193,7 @@ impl<'c> FlowChunk<'_, 'c> {
     }
 
     /// Records the op on the chunk's inputs and these outputs.
-    pub(super) fn record(
-        &self,
-        rec: &mut Recorder,
-        plans: &mut FlowPlans<'_>,
-        outputs: &[RawSlice<'c>],
-    ) -> Result<()> {
+    pub(super) fn record(&self, rec: &mut Recorder, plans: &mut FlowPlans<'_>, outputs: &[RawSlice<'c>]) -> Result<()> {
         let operands = [&self.inputs[..], outputs].concat();
         plans.get(self.n)?.record(rec, &operands)
     }

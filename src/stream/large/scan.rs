@@ -71,10 +71,7 @@ impl Streamed {
             },
             DType::F16 => Scans::Halves(Halves::new(&self.gpu, op.operator(), flow.len())?),
             other => {
-                return Err(err!(
-                    Unsupported,
-                    "scan: it takes f32, f16, i32 and u32, not {other}; take one of these"
-                ));
+                return Err(err!(Unsupported, "scan: it takes f32, f16, i32 and u32, not {other}; take one of these"));
             }
         };
         let (elements, prefixes) = (flow.input(), flow.output::<T>(flow.len()));
@@ -143,9 +140,7 @@ impl<'p> Halves<'p> {
         let op = Same(operator);
         Ok(Self {
             widen: FlowPlans::new(gpu, room, |profile, n| Op::<f16>::lower(&Cast::new(n), profile))?,
-            scan: FlowPlans::new(gpu, room, move |profile, n| {
-                Op::<f32>::lower(&Scan::new(op.clone(), n), profile)
-            })?,
+            scan: FlowPlans::new(gpu, room, move |profile, n| Op::<f32>::lower(&Scan::new(op.clone(), n), profile))?,
             narrow: FlowPlans::new(gpu, room, |profile, n| Op::<f32>::lower(&Cast::new(n), profile))?,
             x: gpu.alloc(room)?,
             y: gpu.alloc(room)?,

@@ -33,10 +33,8 @@ fn runs_are_merged_as_one_stable_sort() {
     };
     let numbers: Vec<u64> = (0..1000).map(|_| next()).collect();
     let special = [f32::NAN, -f32::NAN, 0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 1.0, f32::MIN];
-    let floats: Vec<f32> = numbers
-        .iter()
-        .map(|n| if n % 3 == 0 { special[*n as usize % 8] } else { f32::from_bits(*n as u32) })
-        .collect();
+    let floats: Vec<f32> =
+        numbers.iter().map(|n| if n % 3 == 0 { special[*n as usize % 8] } else { f32::from_bits(*n as u32) }).collect();
     let long: Vec<u64> = numbers.iter().map(|n| if n % 5 == 0 { u64::MAX } else { n << 30 }).collect();
     let signed: Vec<i32> = numbers.iter().map(|n| *n as i32 % 50).collect();
     for descending in [false, true] {

@@ -66,9 +66,7 @@ impl PipelineRun {
             let start = |name: &str| thread::Builder::new().name(format!("tilework stream {name}"));
             let no_thread = |e| err!(Io, "stream: the system gives no thread: {e}");
             let tell = events.clone();
-            start("fill")
-                .spawn_scoped(scope, move || self.filler(&filling, &tell, &mut fill))
-                .map_err(no_thread)?;
+            start("fill").spawn_scoped(scope, move || self.filler(&filling, &tell, &mut fill)).map_err(no_thread)?;
             let tell = events.clone();
             start("wait").spawn_scoped(scope, move || self.waiter(&waiting, &tell)).map_err(no_thread)?;
             start("drain")
@@ -105,8 +103,7 @@ impl PipelineRun {
             // Unmap before reporting.
             drop(views);
             ended |= !matches!(said, Some(Ok(Ok(true))));
-            if events.send(ThreadEvent::Filled { set, chunk, span: (begin, self.now()), lens, said }).is_err()
-            {
+            if events.send(ThreadEvent::Filled { set, chunk, span: (begin, self.now()), lens, said }).is_err() {
                 return;
             }
         }

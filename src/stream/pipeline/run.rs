@@ -127,8 +127,7 @@ impl PipelineRun {
             return Err(Self::cancelled(drained));
         }
         let bytes = Self::bytes(&self.outputs, lens);
-        let views: Result<_> =
-            set.outputs.iter().zip(bytes).map(|(port, bytes)| port.read_view(bytes)).collect();
+        let views: Result<_> = set.outputs.iter().zip(bytes).map(|(port, bytes)| port.read_view(bytes)).collect();
         Ok(views?)
     }
 
@@ -168,8 +167,7 @@ impl PipelineRun {
             let (ticket, flight) = self.submit(set, built, chunk, &lens, &mut record)?;
             let stamps = ticket.wait();
             let Flight { submitted, outputs } = flight;
-            let times =
-                DeviceTimes { chunk, submitted, noticed: self.now(), stamps: stamped(chunk, stamps)? };
+            let times = DeviceTimes { chunk, submitted, noticed: self.now(), stamps: stamped(chunk, stamps)? };
             let views = self.arrived(set, built, times, &outputs, chunk)?;
             let begin = self.now();
             let said = self.drain(chunk, &views, &outputs, &mut drain);

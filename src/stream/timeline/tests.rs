@@ -16,10 +16,7 @@ fn device_times_lie_between_submission_and_notice() {
     let timeline = builder.finish(7.0, true);
     assert_eq!((timeline.chunks, timeline.uncertainty, timeline.clock), (2, 0.0, Clock::Device));
     let stages: Vec<_> = timeline.events.iter().filter(|e| e.chunk == 0).map(|e| e.stage).collect();
-    assert_eq!(
-        stages,
-        [Stage::Fill, Stage::Device, Stage::Upload, Stage::Kernels, Stage::Download, Stage::Drain]
-    );
+    assert_eq!(stages, [Stage::Fill, Stage::Device, Stage::Upload, Stage::Kernels, Stage::Download, Stage::Drain]);
     let kernels = timeline.events.iter().find(|e| e.stage == Stage::Kernels).unwrap();
     assert_eq!((kernels.begin, kernels.end), (2.0, 3.0));
     assert_eq!((timeline.busy(Stage::Device), timeline.period()), (5.0, Some(1.0)));

@@ -8,8 +8,7 @@ pub(crate) const NAMES: [&str; 10] = ["N", "T", "X", "Y", "op", "load", "WORKGRO
 
 /// A formula, nested at most `depth` deep. `below(n)` draws a number below n.
 fn formula(below: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
-    const OPERATORS: [&str; 14] =
-        ["+", "-", "*", "/", "%", "<<", ">>", "<", "<=", "==", "!=", "&&", "||", "?"];
+    const OPERATORS: [&str; 14] = ["+", "-", "*", "/", "%", "<<", ">>", "<", "<=", "==", "!=", "&&", "||", "?"];
     match below(if depth == 0 { 4 } else { 8 }) {
         0 => ["0", "1", "2", "3", "16", "4000000000", "99999999999999999999"][below(7)].into(),
         1 => ["i", "a", "w", ""][below(4)].into(),
@@ -56,22 +55,21 @@ pub(crate) fn lines(below: &mut impl FnMut(usize) -> usize) -> String {
 
 /// Says if the text expands. Each line of it has an origin, and an error a file and a line.
 pub(crate) fn expands(text: &str, spec: &Spec) -> bool {
-    let expanded =
-        [Target::Naga, Target::Tint].map(|target| match expand_text("k.wgsl", text, spec, target) {
-            Ok(expanded) => {
-                for line in 0..expanded.text().lines().count() as u32 + 2 {
-                    let (file, line) = expanded.origin(line);
-                    assert!(!file.is_empty() && line > 0);
-                }
-                true
+    let expanded = [Target::Naga, Target::Tint].map(|target| match expand_text("k.wgsl", text, spec, target) {
+        Ok(expanded) => {
+            for line in 0..expanded.text().lines().count() as u32 + 2 {
+                let (file, line) = expanded.origin(line);
+                assert!(!file.is_empty() && line > 0);
             }
-            Err(e) => {
-                let text = e.to_string();
-                let mut place = text.splitn(3, ':');
-                let [file, line] = [place.next(), place.next()];
-                assert!(file.is_some() && line.is_some_and(|line| line.parse::<u32>().is_ok()), "{text}");
-                false
-            }
-        });
+            true
+        }
+        Err(e) => {
+            let text = e.to_string();
+            let mut place = text.splitn(3, ':');
+            let [file, line] = [place.next(), place.next()];
+            assert!(file.is_some() && line.is_some_and(|line| line.parse::<u32>().is_ok()), "{text}");
+            false
+        }
+    });
     expanded[0]
 }

@@ -35,24 +35,8 @@ pub(crate) trait Source {
     }
 }
 
-const NUMBERS: [&str; 16] = [
-    "1",
-    "0",
-    "2",
-    "-1",
-    "0.5",
-    "NaN",
-    "inf",
-    "1e300",
-    "1e-300",
-    "4",
-    "64",
-    "4294967295",
-    "x",
-    "",
-    "1,1",
-    "3",
-];
+const NUMBERS: [&str; 16] =
+    ["1", "0", "2", "-1", "0.5", "NaN", "inf", "1e300", "1e-300", "4", "64", "4294967295", "x", "", "1,1", "3"];
 
 /// A number as text, mostly valid for an option.
 fn number(source: &mut impl Source) -> String {

@@ -6,8 +6,7 @@ use tilework::shader::{Fragment, Module, Spec, Target, expand_text};
 
 /// Line ends, and other blankspace.
 const BLANKS: [&str; 13] = [
-    "\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}", " ", "\t", "\u{200e}",
-    "\u{200f}", "\u{a0}",
+    "\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}", " ", "\t", "\u{200e}", "\u{200f}", "\u{a0}",
 ];
 
 /// Starts and ends of comments, and text that looks like them.
@@ -200,10 +199,8 @@ fn declared(module: &Module) -> BTreeSet<String> {
     let memory = naga.global_variables.iter().map(|(_, v)| without_numbers(&format!("{v:?}")));
     let constants = naga.constants.iter().map(|(_, c)| without_numbers(&format!("{c:?}")));
     let overrides = naga.overrides.iter().map(|(_, o)| format!("override {o:?}"));
-    let types =
-        naga.types.iter().filter_map(|(_, t)| Some(format!("type {} {:?}", t.name.as_ref()?, t.inner)));
-    let functions =
-        naga.functions.iter().map(|(_, f)| f).chain(naga.entry_points.iter().map(|e| &e.function));
+    let types = naga.types.iter().filter_map(|(_, t)| Some(format!("type {} {:?}", t.name.as_ref()?, t.inner)));
+    let functions = naga.functions.iter().map(|(_, f)| f).chain(naga.entry_points.iter().map(|e| &e.function));
     let functions = functions.map(|f| {
         let text = without_numbers(&format!("{:?} {:?} {:?}", f.local_variables, f.expressions, f.body));
         if is_users(f.name.as_deref()) { format!("{:?}", f.name) } else { format!("{:?} {text}", f.name) }

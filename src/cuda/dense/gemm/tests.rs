@@ -114,8 +114,7 @@ fn narrow_products_read_the_large_factor_once() {
     assert_eq!(variant(Gemm::new(16, 4096, 4096)), "mma");
     let (kind, text) = refusal::<f16>(&Gemm::new(9, 90, 9).variant("narrow"), &h100);
     assert!(kind == ErrorKind::InvalidArgument && text.contains("use `auto`"), "{text}");
-    let (kind, _) =
-        refusal::<f32>(&Gemm::new(2, 90, 9).variant("narrow").precision(Precision::Tensor), &h100);
+    let (kind, _) = refusal::<f32>(&Gemm::new(2, 90, 9).variant("narrow").precision(Precision::Tensor), &h100);
     assert_eq!(kind, ErrorKind::InvalidArgument);
 }
 
@@ -160,10 +159,7 @@ fn unsupported_products_name_the_remedy() {
     assert!(kind == ErrorKind::InvalidArgument && text.contains("use Precision::Tensor"), "{text}");
     let volta = CudaProfile { compute: [7, 0], ..t4.clone() };
     let (kind, text) = refusal::<f16>(&gemm, &volta);
-    assert!(
-        kind == ErrorKind::Unsupported && text.contains("need sm_75") && text.contains("sm_70"),
-        "{text}"
-    );
+    assert!(kind == ErrorKind::Unsupported && text.contains("need sm_75") && text.contains("sm_70"), "{text}");
     let (kind, text) = refusal::<f16>(&gemm.clone().variant("tiled"), &h100);
     assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, fma, wmma"), "{text}");
     let (kind, text) = refusal::<f16>(&gemm.clone().variant("mma"), &t4);
@@ -173,12 +169,10 @@ fn unsupported_products_name_the_remedy() {
     let (kind, text) = refusal::<f16>(&Gemm::new(1, 1 << 31, 1), &h100);
     assert!(kind == ErrorKind::TooLarge && text.contains("n = 2147483648"), "{text}");
     for tile in [[128, 128, 8], [24, 128, 32], [0, 128, 32], [256, 256, 256]] {
-        let (kind, _) =
-            refusal::<f16>(&gemm.clone().tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] }), &h100);
+        let (kind, _) = refusal::<f16>(&gemm.clone().tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] }), &h100);
         assert_eq!(kind, ErrorKind::InvalidArgument, "{tile:?}");
     }
-    let asked =
-        gemm.tile(ProductTile { m: 64, n: 128, k: 32 }).thread_tile(ThreadTile { rows: 32, columns: 64 });
+    let asked = gemm.tile(ProductTile { m: 64, n: 128, k: 32 }).thread_tile(ThreadTile { rows: 32, columns: 64 });
     let program = CudaOp::<f16>::lower(&asked, &h100).unwrap();
     assert_eq!((program.launches[0].block, program.launches[0].grid), (128, [1, 1, 1]));
 }

@@ -11,9 +11,8 @@ fn maps(program: &CudaProgram) -> Vec<TensorMap> {
 
 #[test]
 fn auto_takes_wgmma_for_large_products_on_hopper() {
-    let variant = |m, n, k, profile: &CudaProfile| {
-        CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant()
-    };
+    let variant =
+        |m, n, k, profile: &CudaProfile| CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant();
     let h100 = CudaProfile::h100();
     assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
     assert_eq!(variant(512, 512, 4096, &h100), "wgmma");
@@ -40,11 +39,8 @@ fn unaligned_factors_are_copied_first() {
     assert_eq!(launches(Gemm::new(200, 304, 0)), (1, ArgMemory::Scratch(0), 1));
 
     let single = |precision, trans_b| {
-        let gemm = Gemm::new(256, 256, 256)
-            .when(trans_b, |op| op.trans_b())
-            .precision(precision)
-            .slices(1)
-            .variant("wgmma");
+        let gemm =
+            Gemm::new(256, 256, 256).when(trans_b, |op| op.trans_b()).precision(precision).slices(1).variant("wgmma");
         let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
         program.check(&h100).unwrap();
         (program.launches.len(), maps(&program)[0].rounds_to_tf32)

@@ -63,11 +63,7 @@ fn precision_chooses_cooperative_matrices_or_is_refused() {
         (Precision::Split, "each element of A and B is split into two of f16"),
     ] {
         let program = lower(&gemm.clone().precision(precision), &h100).unwrap();
-        assert!(
-            program.variant() == "coop" && program.decision.why.contains(said),
-            "{}",
-            program.decision.why
-        );
+        assert!(program.variant() == "coop" && program.decision.why.contains(said), "{}", program.decision.why);
         let (kind, text) = refusal(&gemm.clone().precision(precision), &DeviceProfile::mesa());
         assert_eq!(kind, ErrorKind::Unsupported);
         assert!(text.contains("COOPERATIVE") && text.contains("Precision::Strict"), "{text}");
@@ -90,11 +86,7 @@ fn precision_chooses_cooperative_matrices_or_is_refused() {
 fn tiles_of_cooperative_matrices_are_checked() {
     let h100 = DeviceProfile::h100();
     let coop = |tile: [u32; 3], part: [u32; 2]| {
-        let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(ProductTile {
-            m: tile[0],
-            n: tile[1],
-            k: tile[2],
-        });
+        let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] });
         lower(&gemm.thread_tile(ThreadTile { rows: part[0], columns: part[1] }), &h100)
     };
     for (tile, part) in [
@@ -115,7 +107,6 @@ fn tiles_of_cooperative_matrices_are_checked() {
     let interface = module.interface("gemm_coop").unwrap();
     assert_eq!((interface.workgroup_size, interface.workgroup_bytes), ([256, 1, 1], 39_680));
     let most = u32::MAX;
-    let (kind, _) =
-        refusal(&Gemm::new(1, 1, 1).tile(ProductTile { m: most, n: most, k: most }).variant("coop"), &h100);
+    let (kind, _) = refusal(&Gemm::new(1, 1, 1).tile(ProductTile { m: most, n: most, k: most }).variant("coop"), &h100);
     assert_eq!(kind, ErrorKind::InvalidArgument);
 }

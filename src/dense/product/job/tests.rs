@@ -9,11 +9,7 @@ fn long_work_is_cut_into_chunks_that_cover_every_tile_once() {
         (DeviceProfile::h100(), Gemm::new(4096, 4096, 4096), 1),
         (DeviceProfile::h100(), Gemm::new(8192, 8192, 8192), 4),
         (DeviceProfile::mesa(), Gemm::new(2048, 2048, 2048), 2),
-        (
-            DeviceProfile::webgpu_defaults(),
-            Gemm::new(2048, 2048, 2049).tile(ProductTile { m: 10, n: 20, k: 3 }),
-            3,
-        ),
+        (DeviceProfile::webgpu_defaults(), Gemm::new(2048, 2048, 2049).tile(ProductTile { m: 10, n: 20, k: 3 }), 3),
     ] {
         let gemm = gemm.variant("tiled");
         let program = lower(&gemm, &profile).unwrap();

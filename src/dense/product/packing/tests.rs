@@ -134,9 +134,7 @@ fn factors_are_copied_where_that_pays_or_was_asked_for() {
         assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
         program.scratch
     };
-    for gemm in
-        [Gemm::new(4096, 4096, 4096), Gemm::new(37, 39, 96), Gemm::new(40, 40, 41), Gemm::new(40, 40, 8)]
-    {
+    for gemm in [Gemm::new(4096, 4096, 4096), Gemm::new(37, 39, 96), Gemm::new(40, 40, 41), Gemm::new(40, 40, 8)] {
         assert!(scratch(&gemm).is_empty(), "{gemm:?}");
     }
     // Loads of single elements would slow a large product down more than copies do.

@@ -15,9 +15,8 @@ fn workgroup_memory_matches_the_check() {
         ((3, 5, 7), true, 224),
         ((64, 4, 50), false, 13600),
     ] {
-        let gemm = Gemm::new(9, 9, 99)
-            .tile(ProductTile { m: tile.0, n: tile.1, k: tile.2 })
-            .when(trans_b, |op| op.trans_b());
+        let gemm =
+            Gemm::new(9, 9, 99).tile(ProductTile { m: tile.0, n: tile.1, k: tile.2 }).when(trans_b, |op| op.trans_b());
         let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
         let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
         let interface = module.interface("gemm_tiled").unwrap();
@@ -48,8 +47,5 @@ fn rejects_a_tile_above_the_limits_with_the_numbers() {
         assert_eq!(kind, ErrorKind::InvalidArgument);
     }
     let most = u32::MAX;
-    assert_eq!(
-        refusal(&gemm.tile(ProductTile { m: most, n: most, k: most }), &webgpu).0,
-        ErrorKind::TooLarge
-    );
+    assert_eq!(refusal(&gemm.tile(ProductTile { m: most, n: most, k: most }), &webgpu).0, ErrorKind::TooLarge);
 }

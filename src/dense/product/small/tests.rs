@@ -23,14 +23,10 @@ fn every_small_shape_fits_every_device() {
                     let product = Product::of_batch(100, m, n, k);
                     let layouts = product.layouts("small").unwrap();
                     let types = ProductTypes::all(DType::F32);
-                    let job =
-                        ProductJob { product: &product, name: "small", layouts, types, profile: &profile };
+                    let job = ProductJob { product: &product, name: "small", layouts, types, profile: &profile };
                     let form = small_form(&job).unwrap();
                     let loads = form.tile.k * form.tile.m.max(form.tile.n) / form.lanes();
-                    assert!(
-                        form.threads() <= 256 && form.workgroup_bytes() <= SMALL_BYTES && loads <= 64,
-                        "{form:?}"
-                    );
+                    assert!(form.threads() <= 256 && form.workgroup_bytes() <= SMALL_BYTES && loads <= 64, "{form:?}");
                 }
             }
         }

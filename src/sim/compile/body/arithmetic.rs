@@ -144,11 +144,7 @@ impl Body<'_, '_> {
         if scalar::unpack(fun, 0).is_some() {
             let components = self.c.leaves(self.ty(whole))? as usize;
             let each = (0..components).filter_map(|c| scalar::unpack(fun, c));
-            return Ok(each
-                .collect::<Vec<_>>()
-                .into_iter()
-                .map(|f| self.row1(Kind::Integer, f, a[0]))
-                .collect());
+            return Ok(each.collect::<Vec<_>>().into_iter().map(|f| self.row1(Kind::Integer, f, a[0])).collect());
         }
         if let Some((f, bits)) = scalar::pack(fun) {
             let mut word = NONE;
@@ -191,11 +187,7 @@ impl Body<'_, '_> {
                 Ok((0..rows).flat_map(|r| (0..columns).map(move |c| c * rows + r)).map(|i| a[i]).collect())
             }
             M::ExtractBits => {
-                let f = if scalar.kind == ScalarKind::Sint {
-                    scalar::EXTRACT_SIGNED
-                } else {
-                    scalar::EXTRACT_UNSIGNED
-                };
+                let f = if scalar.kind == ScalarKind::Sint { scalar::EXTRACT_SIGNED } else { scalar::EXTRACT_UNSIGNED };
                 Ok(a.iter().map(|x| self.row3(Kind::Integer, f, *x, rest[0][0], rest[1][0])).collect())
             }
             M::InsertBits => {
@@ -208,11 +200,8 @@ impl Body<'_, '_> {
                 Ok(each.collect())
             }
             M::Modf | M::Frexp => {
-                let (first, second) = if fun == M::Modf {
-                    (scalar::PART, scalar::WHOLE)
-                } else {
-                    (scalar::FRACTION, scalar::EXPONENT)
-                };
+                let (first, second) =
+                    if fun == M::Modf { (scalar::PART, scalar::WHOLE) } else { (scalar::FRACTION, scalar::EXPONENT) };
                 let mut all: Vec<_> = a.iter().map(|x| self.row1(Kind::Add, first, *x)).collect();
                 all.extend(a.iter().map(|x| self.row1(Kind::Add, second, *x)).collect::<Vec<_>>());
                 Ok(all)
@@ -231,9 +220,7 @@ impl Body<'_, '_> {
         use TypeInner::{Matrix, Vector};
         let scalar = self.scalar_of(left)?;
         let (rows, inner, columns) = match (self.ty(left), self.ty(right)) {
-            (Matrix { columns, rows, .. }, Matrix { columns: n, .. }) => {
-                (*rows, *columns as usize, *n as usize)
-            }
+            (Matrix { columns, rows, .. }, Matrix { columns: n, .. }) => (*rows, *columns as usize, *n as usize),
             (Matrix { columns, rows, .. }, Vector { .. }) => (*rows, *columns as usize, 1),
             (Vector { size, .. }, Matrix { columns, .. }) => {
                 let product = (0..*columns as usize).map(|column| {

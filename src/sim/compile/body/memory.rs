@@ -105,11 +105,7 @@ impl Body<'_, '_> {
         Ok(ExprValue::Place(VarPlace { at: d, ..place }))
     }
 
-    pub(super) fn access(
-        &mut self,
-        base: Handle<Expression>,
-        index: Handle<Expression>,
-    ) -> Result<ExprValue> {
+    pub(super) fn access(&mut self, base: Handle<Expression>, index: Handle<Expression>) -> Result<ExprValue> {
         let index = self.slot(index)?;
         match self.value(base)? {
             ExprValue::Place(place) => {

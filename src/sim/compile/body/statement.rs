@@ -199,11 +199,8 @@ impl<'a> Body<'a, '_> {
                 continue;
             }
             // The default takes what no other case takes.
-            let list = if default {
-                all.iter().copied().filter(|v| !shared.contains(v)).collect()
-            } else {
-                shared.clone()
-            };
+            let list =
+                if default { all.iter().copied().filter(|v| !shared.contains(v)).collect() } else { shared.clone() };
             let (table, n) = (self.c.code.tables.len() as u32, list.len() as u32);
             self.c.code.tables.extend(list);
             let at = self.c.code.ops.len();

@@ -6,8 +6,8 @@ use crate::sim::code::{Address, Instruction, LaneSource, MatrixTile, NONE, Slot}
 use crate::sim::compile::types::is_half;
 use crate::sim::scalar::Kind;
 use naga::{
-    CollectiveOperation, CooperativeData, Expression, GatherMode, Handle, ScalarKind, Span,
-    SubgroupOperation, TypeInner,
+    CollectiveOperation, CooperativeData, Expression, GatherMode, Handle, ScalarKind, Span, SubgroupOperation,
+    TypeInner,
 };
 
 impl Body<'_, '_> {
@@ -24,9 +24,7 @@ impl Body<'_, '_> {
             _ => return Err(self.c.unsupported("this cooperative matrix", self.span(data.pointer))),
         };
         let Some(memory) = place.memory else {
-            return Err(self
-                .c
-                .unsupported("cooperative matrices in private memory", self.span(data.pointer)));
+            return Err(self.c.unsupported("cooperative matrices in private memory", self.span(data.pointer)));
         };
         let width = self.c.check_scalar(scalar)?;
         let tile = MatrixTile { rows, columns, width, row_major: data.row_major, vector };
@@ -78,12 +76,7 @@ impl Body<'_, '_> {
         Ok(d)
     }
 
-    pub(super) fn store_tile(
-        &mut self,
-        target: Handle<Expression>,
-        data: &CooperativeData,
-        span: Span,
-    ) -> Result<()> {
+    pub(super) fn store_tile(&mut self, target: Handle<Expression>, data: &CooperativeData, span: Span) -> Result<()> {
         let TypeInner::CooperativeMatrix { columns, rows, .. } = self.ty(target) else {
             return Err(self.c.unsupported("this cooperative matrix", span));
         };

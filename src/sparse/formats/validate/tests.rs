@@ -13,17 +13,11 @@ fn errors_name_the_list_and_the_element() {
         Csr { row_ptrs: vec![0, 2, 1, 7, 8], ..csr.clone() }.validate(),
         "`row_ptrs`[2] is 1; it must be at least 2",
     );
-    refused(
-        Csr { row_ptrs: vec![1, 2, 2, 7, 8], ..csr.clone() }.validate(),
-        "`row_ptrs`[0] is 1; the first must be 0",
-    );
+    refused(Csr { row_ptrs: vec![1, 2, 2, 7, 8], ..csr.clone() }.validate(), "`row_ptrs`[0] is 1; the first must be 0");
     refused(Jds { diagonal_ptrs: vec![], ..csr.to_jds().unwrap() }.validate(), "`diagonal_ptrs` is empty");
     refused(Sell { slice_ptrs: vec![], ..csr.to_sell(2, 4).unwrap() }.validate(), "slice_ptrs");
     refused(Csr { row_ptrs: vec![0, 2, 2, 7, 9], ..csr.clone() }.validate(), "number of entries, 8");
-    refused(
-        Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(),
-        "has 2 elements; the other lists require 5",
-    );
+    refused(Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(), "has 2 elements; the other lists require 5");
     refused(Csr { cols: 4, ..csr.clone() }.validate(), "`col_idxs`[6] is 4; it must be below 4");
     refused(Csr { values: vec![], ..csr.clone() }.validate(), "`col_idxs` has 8 elements");
     refused(Coo { rows: 2, ..csr.to_coo().unwrap() }.validate(), "`row_idxs`[2] is 2");
