@@ -20,8 +20,10 @@ fn hash(word: u32) -> u32 {
 fn sort_samples(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if i >= params.count { return; }
+    // The remainder is spread over all parts. Its product with a number fits a word: there are at most 2^16 samples.
     let len = params.n / params.count;
-    let longer = params.n % params.count;
-    let begin = i * len + min(i, longer);
-    samples[i] = keys[begin + hash(i ^ params.seed) % (len + u32(i < longer))];
+    let rest = params.n % params.count;
+    let begin = i * len + i * rest / params.count;
+    let end = (i + 1u) * len + (i + 1u) * rest / params.count;
+    samples[i] = keys[begin + hash(i ^ params.seed) % (end - begin)];
 }

@@ -23,7 +23,8 @@ fn dispatch<P: KernelParams>(program: &mut Program, kernel: Kernel, params: &P, 
     program.dispatch(kernel, params, all, Grid::fold((threads as u64).div_ceil(WORKGROUP_SIZE)));
 }
 
-/// Draws one key of each of `count` nearly equal parts of `n` keys: operands `keys`, `samples`. `count` is at most `n`.
+/// Draws one key of each of `count` nearly equal parts of `n` keys: operands `keys`, `samples`. `count` is at most `n`
+/// and 2^16.
 pub(crate) fn draw(dtype: DType, n: usize, count: usize, seed: u32, profile: &DeviceProfile) -> Result<Program> {
     const OP: &str = "sort-samples";
     let operand = |name, len, access| Operand { name, dtype, len, access };

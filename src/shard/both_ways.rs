@@ -30,9 +30,24 @@ impl Local {
         slice: &Slice<'_, T>,
         function: &ZipFn,
     ) -> Result<bool> {
+        let leases = self.regions_of(slice.gpu())?;
+        let reduced = self.reduce_over(&leases, header, slice, function);
+        if reduced.is_err() {
+            // Steps under way may still write to the regions. A lost device does not.
+            let _ = slice.gpu().wait();
+        }
+        reduced
+    }
+
+    fn reduce_over<T: Element>(
+        &self,
+        leases: &[Arc<Lease>],
+        header: &Header,
+        slice: &Slice<'_, T>,
+        function: &ZipFn,
+    ) -> Result<bool> {
         let (gpu, own, other) = (slice.gpu(), self.rank(), 1 - self.rank());
-        let leases = self.regions_of(gpu)?;
-        let Some((theirs, views)) = self.agree_on(header, gpu, other, &leases)? else { return Ok(false) };
+        let Some((theirs, views)) = self.agree_on(header, gpu, other, leases)? else { return Ok(false) };
         // Sent elements, then sums: of this rank, and of the other.
         let [mine, others]: [Vec<Buffer<u32>>; 2] = views;
         let unit = UNIT_BYTES / T::DTYPE.size();
@@ -64,7 +79,7 @@ impl Local {
             let mut rec = gpu.recorder();
             gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
             rec.submit()?;
-            let kept = (step + 1 == steps).then(|| (leases.clone(), theirs.clone()));
+            let kept = (step + 1 == steps).then(|| (leases.to_vec(), theirs.clone()));
             let submitted = gpu.submitted(kept)?;
             self.post(other, Message { header: *header, body: MessageBody::Step(submitted) })?;
         }

@@ -8,7 +8,6 @@ use crate::gpu::{Buffer, Executable, Slice};
 use crate::program::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
 
 /// Shorter slices are reduced on the host.
 const LONG_BYTES: usize = 4 << 20;
@@ -59,12 +58,14 @@ impl<L: Transport> Rank<L> {
             && self.size() == 2
             && !self.gpu().profile().is_cpu()
         {
-            let begun = Instant::now();
+            let begun = std::time::Instant::now();
             if local.reduce_both_ways(header, &slice, &function)? {
                 self.add(1, bytes, begun);
                 return self.note_link(begun);
             }
         }
+        #[cfg(not(all(feature = "cuda", target_os = "linux")))]
+        let _ = header;
         let chunks = bytes.div_ceil(self.size() * CHUNK_BYTES);
         Ring { rank: self, slice, function, chunks }.run()
     }
