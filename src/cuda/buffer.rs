@@ -494,8 +494,8 @@ impl CudaStream {
         check_written("copy", &[source, target])?;
         let bytes = from.bytes() as usize;
         // SAFETY: both sides have that many bytes; freeing them waits for all work.
-        self.gpu()
-            .call("copy", || unsafe { sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.handle()) })?;
+        let copy = || unsafe { sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.handle()) };
+        self.gpu().call("copy", copy)?;
         to.written.set();
         Ok(())
     }

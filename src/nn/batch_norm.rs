@@ -105,7 +105,7 @@ impl Op<f32> for BatchNorm {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;
         let only = || ("planes", "the only variant".to_owned());
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 5.0, profile, only)?;
+        let mut program = begin(&INFO, self.shape, self.eps, (&self.variant, false), 5.0, profile, only)?;
         let plane = h * w;
         check_rows("batch-norm", &program.operands[0], plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;

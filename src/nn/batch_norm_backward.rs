@@ -66,6 +66,7 @@ pub struct BatchNormBackward {
     shape: [usize; 4],
     eps: f32,
     variant: String,
+    deterministic: bool,
     leave_out: bool,
 }
 
@@ -76,7 +77,7 @@ kernel_params! {
 impl BatchNormBackward {
     /// Takes `x` of this shape (N, C, H, W), with an epsilon of 1e-5.
     pub fn new(shape: [usize; 4]) -> Self {
-        Self { shape, eps: 1e-5, variant: "auto".into(), leave_out: false }
+        Self { shape, eps: 1e-5, variant: "auto".into(), deterministic: false, leave_out: false }
     }
 
     /// Sets what was added to the variance. The default is 1e-5.
@@ -87,6 +88,8 @@ impl BatchNormBackward {
     }
 
     variants!(variant);
+
+    deterministic!(deterministic);
 
     leave_out_posts!();
 
@@ -109,7 +112,8 @@ impl Op<f32> for BatchNormBackward {
             BatchChannels { op: INFO.name, shape: self.shape, eps: self.eps, momentum: 0.0, correction: 1.0, profile };
         let tiles = || channels.tiles(2);
         let policy = || channels.preferred(tiles());
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile, policy)?;
+        let mut program =
+            begin(&INFO, self.shape, self.eps, (&self.variant, self.deterministic), 25.0, profile, policy)?;
         channels.check(&program.operands[0])?;
         let [n, c, h, w] = self.shape;
         index_u32(INFO.name, "planes", n * c)?;
@@ -150,7 +154,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("gamma", "(C)"), Input::new("dy", "(N, C, H, W)")],
     outputs: &[("dx", "as x"), ("dgamma", "(C)"), ("dbeta", "(C)")],
     types: &[DType::F32],
-    options: &[EPS],
+    options: &[EPS, Setting::flag("deterministic")],
     make: Some(make),
     variants: BatchNormBackward::variants,
     samples,
@@ -160,7 +164,9 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     built(asked, &INFO, |shape, asked| {
-        Ok(BatchNormBackward::new(shape).eps(asked.settings().number("eps")?).variant(asked.variant()))
+        let settings = asked.settings();
+        let op = BatchNormBackward::new(shape).eps(settings.number("eps")?).variant(asked.variant());
+        Ok(op.when(settings.has("deterministic"), BatchNormBackward::deterministic))
     })
 }
 

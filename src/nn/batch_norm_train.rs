@@ -47,7 +47,8 @@ use crate::shader::Fragment;
 /// # Precision and determinism
 /// `parts` joins mean and squared differences pairwise by Chan's formula; `resident` adds the squared differences from
 /// the mean of each tile, then joins tiles. Neither cancels, however far the mean is from 0. The same device gives the
-/// same bits in `parts`; in `resident` a workgroup that waited in vain for another may round the statistics otherwise.
+/// same bits in `parts`; in `resident`, which [`deterministic`](Self::deterministic) rules out, a workgroup that waited
+/// in vain for another may round the statistics otherwise.
 /// [`reference::batch_norm_train_bound`](crate::reference::batch_norm_train_bound) bounds the error. A NaN or infinity
 /// makes the results of its channel NaN or infinite, and no others.
 ///
@@ -59,8 +60,8 @@ use crate::shader::Fragment;
 ///
 /// # Variants
 /// `parts` takes any shape. `resident` takes channels that 128 workgroups hold in registers and workgroup memory, of up to
-/// 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding. `auto` (the default) takes it on cards and, where a workgroup holds a channel, on
-/// every GPU.
+/// 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding. `auto`
+/// (the default) takes it on cards and, where a workgroup holds a channel, on every GPU.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
@@ -83,6 +84,7 @@ pub struct BatchNormTrain {
     running: RunningStatistics,
     activation: Activation,
     variant: String,
+    deterministic: bool,
     leave_out: bool,
 }
 
@@ -107,6 +109,7 @@ impl BatchNormTrain {
             running: RunningStatistics::Apart,
             activation: Activation::None,
             variant: "auto".into(),
+            deterministic: false,
             leave_out: false,
         }
     }
@@ -140,6 +143,8 @@ impl BatchNormTrain {
     }
 
     variants!(variant);
+
+    deterministic!(deterministic);
 
     leave_out_posts!();
 
@@ -197,7 +202,8 @@ impl Op<f32> for BatchNormTrain {
         };
         let tiles = || channels.tiles(1);
         let policy = || channels.preferred(tiles());
-        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 15.0, profile, policy)?;
+        let mut program =
+            begin(&INFO, self.shape, self.eps, (&self.variant, self.deterministic), 15.0, profile, policy)?;
         if !(0.0..=1.0).contains(&self.momentum) {
             return Err(err!(
                 InvalidArgument,
@@ -262,7 +268,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("y", "as x"), ("new_running_mean", "(C)"), ("new_running_variance", "(C)")],
     types: &[DType::F32],
-    options: &[EPS, MOMENTUM, POPULATION],
+    options: &[EPS, MOMENTUM, POPULATION, Setting::flag("deterministic")],
     domains: &[("running_variance", Domain::NotNegative)],
     make: Some(make),
     variants: BatchNormTrain::variants,
@@ -275,6 +281,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     built(asked, &INFO, |shape, asked| {
         let settings = asked.settings();
         let op = BatchNormTrain::new(shape).eps(settings.number("eps")?).momentum(settings.number("momentum")?);
+        let op = op.when(settings.has("deterministic"), BatchNormTrain::deterministic);
         Ok(BatchNormTrain { population: settings.has("population"), ..op.variant(asked.variant()) })
     })
 }

@@ -15,7 +15,7 @@ pub(super) fn begin(
     op: &Operation,
     shape: [usize; 4],
     eps: f32,
-    variant: &str,
+    (variant, deterministic): (&str, bool),
     flop: f64,
     profile: &DeviceProfile,
     policy: impl FnOnce() -> (&'static str, String),
@@ -23,7 +23,8 @@ pub(super) fn begin(
     check_images(op.name, shape)?;
     let len = elements(op.name, "x", &shape)?;
     check_eps(op.name, eps)?;
-    let (variant, decision) = choose(op.name, variant, (op.variants)(), profile, policy)?;
+    let (variant, decision) =
+        choose_with(op.name, variant, (op.variants)(), profile, Bits { rounds: true, deterministic }, policy)?;
     let mut program = Program::new(op.name, decision);
     program.determinism = variant.determinism(true);
     let f32s = |name, formula, access| {

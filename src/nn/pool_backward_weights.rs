@@ -41,8 +41,8 @@ use crate::program::prelude::*;
 ///
 /// # Cost
 /// Two flop for each cell of each window. Up to 16 weights are summed at a time; each time reads `dy`, and the cells of
-/// `x` under those weights, once. Two dispatches (more for an `x` above the largest binding), and scratch of 4 R S bytes
-/// for each of at most about 528 parts.
+/// `x` under those weights, once. Two dispatches (more for an `x` above the largest binding), and scratch of 4 R S
+/// bytes for each of at most about 528 parts.
 ///
 /// # Variants
 /// `parts` takes any windows. `columns` takes windows of at most 16 cells, without dilation down: a thread loads the

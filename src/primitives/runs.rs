@@ -96,7 +96,9 @@ impl RunsJob<'_> {
                 operand("keys_out", keys, n, write),
             ]),
             Labels::Heads => {
-                program.operands.extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)])
+                program
+                    .operands
+                    .extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)]);
             }
         }
         let outputs = [operand("results", dtype, outputs, write), operand("count", DType::U32, 1, write)];

@@ -410,7 +410,7 @@ pub(super) fn dot_packed(fun: MathFunction) -> Option<Row2> {
             products.sum::<i32>() as u32
         })),
         MathFunction::Dot4U8Packed => {
-            Some(row2!(|x, y| { bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| u32::from(a) * u32::from(b)).sum() }))
+            Some(row2!(|x, y| bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| u32::from(a) * u32::from(b)).sum()))
         }
         _ => None,
     }

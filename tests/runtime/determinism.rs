@@ -5,6 +5,7 @@ use crate::support::{self, Random, profiles};
 use std::collections::BTreeSet;
 use tilework::ErrorKind::Unsupported;
 use tilework::gpu::{AdapterFilter, CacheDir};
+use tilework::nn::{BatchNormBackward, BatchNormTrain};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
@@ -65,6 +66,8 @@ fn switched() -> Vec<Lower> {
     }
     let n = 1 << 16;
     op!(
+        BatchNormTrain::new([2, 3, 64, 64]),
+        BatchNormBackward::new([2, 3, 64, 64]),
         Gemm::new(64, 64, 1 << 14),
         Reduce::new(Sum, n),
         ReduceByKey::new(Sum, n),

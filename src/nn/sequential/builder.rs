@@ -176,7 +176,8 @@ impl<'a> SequentialBuilder<'a> {
                     if running == RunningStatistics::Absent {
                         operands.drain(3..5);
                     }
-                    let op = norm.within(images(batch, shape), running, activation);
+                    // Training has the same bits in every run, and parameters and running statistics are one buffer.
+                    let op = norm.within(images(batch, shape), running, activation).deterministic();
                     self.add(index, &op, &operands)
                 }
                 None => {

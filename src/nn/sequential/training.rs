@@ -129,7 +129,7 @@ impl SequentialBuilder<'_> {
                 Ok(wanted)
             }
             SequentialLayer::BatchNorm(norm) => {
-                let op = BatchNormBackward::new(images(batch, shape)).eps(norm.eps);
+                let op = BatchNormBackward::new(images(batch, shape)).eps(norm.eps).deterministic();
                 let operands = [&[x], &weights[..], &[dy, dx], &of_weights, &of_bias].concat();
                 self.add(index, &op, &operands)?;
                 Ok(true)

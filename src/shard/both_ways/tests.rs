@@ -47,7 +47,7 @@ fn two_devices_reduce_both_ways_or_not_at_all() {
         let value = |rank: usize, i: usize| (i as i32 - 500) * if rank == 0 { 3 } else { -2 };
         for result in reduce(&gpus, [1000; 2], &ZipFn::Max, value) {
             let (done, got) = result.unwrap();
-            assert!(!done || (0..1000).all(|i| got[i] == value(0, i as usize).max(value(1, i as usize))));
+            assert!(!done || (0..1000).all(|i| got[i] == value(0, i).max(value(1, i))));
         }
         // Ranks with different sizes.
         for result in reduce(&gpus, [1000, 999], &ZipFn::Mul, |_, i| i as u32) {
