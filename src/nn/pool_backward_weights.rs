@@ -167,9 +167,9 @@ impl Pool2dBackwardWeights {
         let kernel = program.kernel(Kernel::of_file("nn/pool_backward_weights", spec));
         let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[1], profile };
         // Enough workgroups to fill a card, of at least four windows a thread. GB/s on an H200 (Vulkan, driver
-        // 580.159.04), 32 x 64 x 112 x 112, by rows x workgroups, 2 x 2 and 3 x 3 with stride 1: 2855, 2481 with 4 x 528;
-        // 2791, 2344 with 4 x 1024; 2625, 2151 with 4 x 2048; 2710, 2507 with 8 x 1024; 2736, 1919 with 2 x 1024. By this
-        // rule on an H100 2195 and 2125, `parts` 2043 and 948.
+        // 580.159.04), 32 x 64 x 112 x 112, by rows x workgroups, 2 x 2 and 3 x 3 with stride 1: 2855, 2481 with
+        // 4 x 528; 2791, 2344 with 4 x 1024; 2625, 2151 with 4 x 2048; 2710, 2507 with 8 x 1024; 2736, 1919 with
+        // 2 x 1024. By this rule on an H100 2195 and 2125, `parts` 2043 and 948.
         let runs_of = |planes: u64| planes * (p.div_ceil(rows as usize) * q) as u64;
         let wanted = (if profile.quirks.few_cores { 16 } else { 528 } / groups).max(1);
         let most = WORKGROUP * profile.loop_steps(2, 1 << 20);
