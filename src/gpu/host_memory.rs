@@ -64,8 +64,8 @@ impl Drop for HostWords {
 }
 
 impl Gpu {
-    /// Makes memory of the host a buffer of this device, which reads and writes it over the bus. The memory must outlive
-    /// the device's use of it.
+    /// Makes memory of the host a buffer of this device, which reads and writes it over the bus. The memory must
+    /// outlive the device's use of it.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the device does not import memory; those of allocating.

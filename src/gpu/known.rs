@@ -99,8 +99,8 @@ impl Gpu {
         Self::wrap_device(device, queue, None)
     }
 
-    /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `kept_pipelines`,
-    /// `tuning` and `deterministic`. The options that choose a device and its limits are ignored.
+    /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`,
+    /// `kept_pipelines`, `tuning` and `deterministic`. The options that choose a device and its limits are ignored.
     ///
     /// # Errors
     /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](ErrorKind::InvalidArgument) if the device

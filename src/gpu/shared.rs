@@ -69,7 +69,8 @@ pub(super) struct Exportable {
     buffer_bytes: u64,
 }
 
-/// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not Vulkan, lacks them, or fails to open.
+/// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not
+/// Vulkan, lacks them, or fails to open.
 pub(super) fn open(adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>) -> Option<(wgpu::Device, wgpu::Queue)> {
     // SAFETY: the handle is not destroyed here.
     let hal = unsafe { adapter.as_hal::<Vulkan>() }?;
