@@ -38,15 +38,15 @@ use crate::program::prelude::*;
 /// f32.
 ///
 /// # Precision and determinism
-/// Mean and variance are found anew, as by [`BatchNormTrain`](super::BatchNormTrain), with the same bits or not; sums are
-/// f32, over parts of a channel and then over parts.
+/// Mean and variance are found anew, as by [`BatchNormTrain`](super::BatchNormTrain), with the same bits or not; sums
+/// are f32, over parts of a channel and then over parts.
 /// [`reference::batch_norm_backward_bound`](crate::reference::batch_norm_backward_bound) bounds the error.
 ///
 /// # Cost
-/// About 25 operations an element. `dx` is written once. `parts` reads `x` three times and `dy` twice, in five dispatches
-/// (more for an `x` above the largest binding), with scratch of 32 bytes for each part of a channel, at most about 2048
-/// parts, and 8 bytes a channel. `resident` reads both once, in two dispatches, with scratch of 16 bytes a tile; in one
-/// dispatch without scratch if a workgroup holds a channel.
+/// About 25 operations an element. `dx` is written once. `parts` reads `x` three times and `dy` twice, in five
+/// dispatches (more for an `x` above the largest binding), with scratch of 32 bytes for each part of a channel, at most
+/// about 2048 parts, and 8 bytes a channel. `resident` reads both once, in two dispatches, with scratch of 16 bytes a
+/// tile; in one dispatch without scratch if a workgroup holds a channel.
 ///
 /// # Variants
 /// As [`BatchNormTrain`](super::BatchNormTrain), where `resident` takes channels of half as many elements.

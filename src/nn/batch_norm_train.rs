@@ -54,14 +54,14 @@ use crate::shader::Fragment;
 ///
 /// # Cost
 /// About 15 operations an element. `y` is written once. `parts` reads `x` twice, in three dispatches (more for an `x`
-/// above the largest binding), with scratch of 16 bytes for each part of a channel, at most about 2048 parts, and 8 bytes
-/// a channel. `resident` reads `x` once, in two dispatches, with scratch of 8 bytes a tile and a channel; in one
+/// above the largest binding), with scratch of 16 bytes for each part of a channel, at most about 2048 parts, and 8
+/// bytes a channel. `resident` reads `x` once, in two dispatches, with scratch of 8 bytes a tile and a channel; in one
 /// dispatch without scratch if a workgroup holds a channel.
 ///
 /// # Variants
-/// `parts` takes any shape. `resident` takes channels that 128 workgroups hold in registers and workgroup memory, of up to
-/// 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding. `auto`
-/// (the default) takes it on cards and, where a workgroup holds a channel, on every GPU.
+/// `parts` takes any shape. `resident` takes channels that 128 workgroups hold in registers and workgroup memory, of up
+/// to 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding.
+/// `auto` (the default) takes it on cards and, where a workgroup holds a channel, on every GPU.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.

@@ -55,8 +55,8 @@ macro_rules! leave_out_posts {
 pub(super) use leave_out_posts;
 
 impl BatchChannels<'_> {
-    /// Cuts channels into tiles, of each of which a workgroup holds `operands` arrays. `None` if a channel is too large,
-    /// or `x` does not fit a binding.
+    /// Cuts channels into tiles, of each of which a workgroup holds `operands` arrays. `None` if a channel is too
+    /// large, or `x` does not fit a binding.
     pub(super) fn tiles(&self, operands: u64) -> Option<ChannelTiles> {
         let width = if self.vectors() { 4 } else { 1 };
         let items = self.count() / width;
@@ -79,9 +79,9 @@ impl BatchChannels<'_> {
 
     /// Chooses between the variants.
     ///
-    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, of several tiles,
-    /// 217 and 229, gradients 365 and 432; 64 x 512 x 7 x 7, of one tile, 10 and 24, gradients 13 and 36. Without
-    /// workgroup memory, on an H200, 182, 210 and 301 with 16, 8 and 4 vec4s a thread, and 172 by `parts`.
+    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, of several
+    /// tiles, 217 and 229, gradients 365 and 432; 64 x 512 x 7 x 7, of one tile, 10 and 24, gradients 13 and 36.
+    /// Without workgroup memory, on an H200, 182, 210 and 301 with 16, 8 and 4 vec4s a thread, and 172 by `parts`.
     pub(super) fn preferred(&self, tiles: Option<ChannelTiles>) -> (&'static str, String) {
         let quirks = self.profile.quirks;
         match tiles {

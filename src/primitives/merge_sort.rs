@@ -29,7 +29,8 @@ use std::sync::Arc;
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements, which may be 0; [`with_values`](MergeSort::with_values) adds `values` and
 /// `values_out` of `n` u32 each, [`with_wide_values`](MergeSort::with_wide_values) of several words. With
-/// [`counted`](MergeSort::counted) an operand `length` of one u32 holds the number of keys. Inputs keep their contents and must be other wgpu buffers than the outputs.
+/// [`counted`](MergeSort::counted) an operand `length` of one u32 holds the number of keys. Inputs keep their contents
+/// and must be other wgpu buffers than the outputs.
 ///
 /// # Types and order
 /// Keys of u32, i32, f32 and f16; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order.
@@ -99,7 +100,8 @@ impl MergeSort {
         self
     }
 
-    /// Moves a value of `words` u32 with each key, as [`RadixSort::with_wide_values`](crate::RadixSort::with_wide_values).
+    /// Moves a value of `words` u32 with each key, as
+    /// [`RadixSort::with_wide_values`](crate::RadixSort::with_wide_values).
     #[must_use]
     pub fn with_wide_values(mut self, words: usize) -> Self {
         (self.values, self.width) = (true, words);

@@ -252,8 +252,8 @@ impl<L: Transport> Rank<L> {
         Ok(Separators { numbers, bounds, lens })
     }
 
-    /// Sends each rank its runs in pieces, which lie between the cuts of all ranks, and merges the runs of a piece while
-    /// later ones are under way.
+    /// Sends each rank its runs in pieces, which lie between the cuts of all ranks, and merges the runs of a piece
+    /// while later ones are under way.
     fn exchange_runs<T: Element>(
         &self,
         sorted: &Buffer<T>,
@@ -360,7 +360,8 @@ struct SortedRun<T: Element> {
     range: Range<usize>,
 }
 
-/// The keys of all ranks before a piece of a rank. The first piece is half as long as others, so that merges begin early.
+/// The keys of all ranks before a piece of a rank. The first piece is half as long as others, so that merges begin
+/// early.
 fn target(total: usize, ranks: usize, rank: usize, piece: usize, pieces: usize) -> usize {
     let whole = part(total, ranks, rank);
     whole.start + part(whole.len(), 2 * pieces - 1, (2 * piece).saturating_sub(1)).start

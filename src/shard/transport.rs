@@ -207,7 +207,8 @@ pub trait Transport {
         None
     }
 
-    /// Returns the link if it is [`Local`](super::Local): two devices then reduce long slices over memory that both reach.
+    /// Returns the link if it is [`Local`](super::Local): two devices then reduce long slices over memory that both
+    /// reach.
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     fn local(&self) -> Option<&super::Local> {
         None

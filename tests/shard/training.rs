@@ -132,8 +132,8 @@ fn gradients_of_large_layers_travel_in_buckets() {
         let apart = losses.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(apart < 1e-3, "{losses:?}, wanted {want:?}");
     }
-    // Along a ring of two each rank sends half of a bucket twice; devices that reach memory of the host agree on a bucket
-    // once. The loss goes along a tree: a message of each.
+    // Along a ring of two each rank sends half of a bucket twice; devices that reach memory of the host agree on a
+    // bucket once. The loss goes along a tree: a message of each.
     let messages: Vec<u64> = results.iter().map(|(_, messages, _)| *messages).collect();
     assert!([2, 1].iter().any(|of_bucket| messages == [3 * (2 * of_bucket + 1); 2]), "{messages:?}");
     let bytes: u64 = results.iter().map(|(.., bytes)| *bytes).sum();
