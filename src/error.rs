@@ -97,7 +97,6 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// The text with all characters escaped that are not to be kept.
 fn escaped(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

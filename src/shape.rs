@@ -18,7 +18,6 @@ pub(crate) fn elements(op: &str, operand: &str, dims: &[usize]) -> Result<usize>
     })
 }
 
-/// `value` as the `u32` that a kernel can index with.
 pub(crate) fn index_u32(op: &str, what: &str, value: usize) -> Result<u32> {
     u32::try_from(value).map_err(|_| {
         err!(TooLarge, "{op}: {what} = {value} is above 2^32 - 1, the largest index a kernel has; split the work into smaller calls")

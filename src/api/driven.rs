@@ -74,12 +74,10 @@ impl MatrixJob<'_> {
     }
 }
 
-/// The result of a driven op, when it is there.
 type Driving<'d> = Pin<Box<dyn Future<Output = Result<Driven>> + 'd>>;
 
 type Drive = for<'d> fn(&'d MatrixDriver<'d>, &'d mut dyn FnMut(usize, f64)) -> Driving<'d>;
 
-/// A job on a device.
 struct MatrixDriver<'a> {
     gpu: &'a Gpu,
     job: &'a MatrixJob<'a>,

@@ -111,7 +111,6 @@ pub struct Attention {
     pub(crate) softcap: Option<f32>,
     pub(crate) scores: Option<ScoreStage>,
     pub(crate) logsumexp: bool,
-    /// Batch and heads of the mask.
     pub(crate) mask: Option<[usize; 2]>,
     pub(crate) lengths: bool,
     pub(crate) kv: Option<KvType>,
@@ -256,17 +255,14 @@ impl Attention {
         self.heads / self.kv_heads.max(1)
     }
 
-    /// Returns the number of pages of a sequence.
     pub(crate) fn pages_each(&self) -> usize {
         self.paging.map_or(0, |p| self.keys.div_ceil(p.tokens.max(1)))
     }
 
-    /// Returns the scale.
     pub(crate) fn factor(&self) -> f32 {
         self.scale.unwrap_or(1.0 / (self.head_size as f32).sqrt())
     }
 
-    /// Returns the number of rows of `k`.
     fn kv_rows(&self, op: &str) -> Result<usize> {
         match self.paging {
             None => elements(op, "k", &[self.batch, self.kv_heads, self.keys]),

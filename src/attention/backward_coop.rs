@@ -59,7 +59,6 @@ impl CoopPassTile {
         of_queries && head_size.is_multiple_of(2 * self.walk as usize)
     }
 
-    /// Own rows of a workgroup.
     fn own(self) -> u32 {
         self.pairs * self.rows
     }
@@ -74,7 +73,6 @@ impl CoopPassTile {
     }
 }
 
-/// Tells whether `coop` takes the head size of `op`.
 pub(super) fn takes_heads(op: &AttentionBackward) -> bool {
     op.padded_size(UNIT) <= 128
 }

@@ -16,7 +16,6 @@ pub(super) struct GradientTile {
     walk: u32,
     /// Threads that share an own row: a power of two.
     lanes: u32,
-    /// Own rows of a thread.
     thread_rows: u32,
     /// Dimensions staged at once: a multiple of 4.
     dims: u32,

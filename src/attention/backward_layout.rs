@@ -32,7 +32,6 @@ pub(super) struct GradientLowering<'a> {
 pub(super) struct GradientPass {
     pub(super) entry: &'static str,
     pub(super) spec: Spec,
-    /// Own rows of a workgroup.
     pub(super) rows: usize,
     pub(super) of_queries: bool,
     /// Results that it writes: 0 is dq, 1 is dk, 2 is dv.

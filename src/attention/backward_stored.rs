@@ -52,7 +52,6 @@ const DV: usize = 2;
 /// How a pass is divided into steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredSteps {
-    /// Queries of a step.
     rows: usize,
     /// (Sequence, kv head) pairs of a step: 1 if heads share keys.
     pairs: usize,
@@ -174,7 +173,6 @@ fn visible(of: &GradientLowering<'_>, queries: &Range<usize>) -> Range<usize> {
     first / ALIGNED * ALIGNED..end
 }
 
-/// A pass that is being lowered.
 struct StoredPass<'a, 'p> {
     of: &'a GradientLowering<'a>,
     steps: StoredSteps,
@@ -182,7 +180,6 @@ struct StoredPass<'a, 'p> {
     scores: [Binding; 2],
     /// Those of queries, if the forward pass saved them.
     statistics: Option<Binding>,
-    /// Scratch that the products share.
     shared: Vec<usize>,
     program: &'p mut Program,
 }

@@ -46,13 +46,11 @@ attention_params! {
     AttentionParams { base_v: u32, base_output: u32, cap: f32 }
 }
 
-/// A checked attention, ready to lower.
 pub(super) struct AttentionLowering<'a> {
     pub(super) op: &'a Attention,
     pub(super) name: String,
     pub(super) dtype: DType,
     pub(super) kv: KvType,
-    /// The number of rows of `k`.
     pub(super) rows: usize,
     pub(super) profile: &'a DeviceProfile,
 }
@@ -69,7 +67,6 @@ pub(super) struct HeadChunk {
     output: BoundSpan,
 }
 
-/// An operand that a kernel binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttentionOperand {
     Q,
@@ -331,7 +328,6 @@ impl AttentionLowering<'_> {
         self.present(wanted).len()
     }
 
-    /// Returns the bindings of `present(wanted)`.
     pub(super) fn bindings(&self, program: &Program, chunk: &HeadChunk, wanted: &[AttentionOperand]) -> Vec<Binding> {
         let of = |bound: AttentionOperand| self.binding(program, chunk, bound, bound.name());
         self.present(wanted).into_iter().map(of).collect()

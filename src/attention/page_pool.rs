@@ -48,7 +48,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PagePool {
     paging: Paging,
     free: BTreeSet<u32>,
-    /// The number of sequences that have each page.
     owners: Vec<u32>,
     sequences: BTreeMap<u64, PagedSequence>,
     next: u64,

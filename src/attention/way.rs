@@ -54,7 +54,6 @@ impl AttentionWay {
         }
     }
 
-    /// Writes the dispatches to `program`.
     pub(super) fn lower(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
         match self {
             Self::Naive => naive::lower(of, program),

@@ -139,7 +139,6 @@ impl Conv2d {
         self
     }
 
-    /// The op's name.
     #[cfg(feature = "nn")]
     pub(crate) const NAME: &'static str = INFO.name;
 
@@ -165,7 +164,6 @@ impl Conv2d {
         Self { layer, ..self.clone() }.with_bias()
     }
 
-    /// The layer, its activation, and the variant.
     pub(crate) fn parts(&self) -> (&Layer, Activation, &str) {
         (&self.layer, self.activation, &self.variant)
     }

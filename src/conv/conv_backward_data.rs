@@ -66,7 +66,6 @@ impl Conv2dBackwardData {
 
     variants!(variant);
 
-    /// The layer, and the variant.
     pub(crate) fn parts(&self) -> (&Layer, &str) {
         (&self.layer, &self.variant)
     }

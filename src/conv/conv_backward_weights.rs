@@ -93,7 +93,6 @@ kernel_params! {
     }
 }
 
-/// How the gradient is computed.
 enum GradientWay {
     Direct,
     Implicit,
@@ -126,7 +125,6 @@ impl Conv2dBackwardWeights {
 
     variants!(variant);
 
-    /// The layer, and the variant.
     pub(crate) fn parts(&self) -> (&Layer, &str) {
         (&self.layer, &self.variant)
     }

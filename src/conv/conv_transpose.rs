@@ -109,7 +109,6 @@ impl ConvTranspose2d {
         [self.given.shape[1], self.given.filters / self.given.groups.max(1), r, s]
     }
 
-    /// The layer whose gradient this is.
     pub(crate) fn layer(&self) -> Result<Layer> {
         let given = &self.given;
         let [n, c, h, w] = given.shape;
@@ -148,12 +147,10 @@ impl ConvTranspose2d {
         Ok(layer)
     }
 
-    /// The activation and the variant.
     pub(crate) fn end(&self) -> (Activation, &str) {
         (self.activation, &self.variant)
     }
 
-    /// The extents of x.
     pub(crate) fn size(&self) -> [usize; 2] {
         let [.., h, w] = self.given.shape;
         [h, w]

@@ -78,7 +78,6 @@ pub(super) struct Whole<'a> {
     pub(super) activation: Activation,
     /// The requested slices of the sum of `implicit`.
     pub(super) slices: Option<u32>,
-    /// The requested variant.
     pub(super) asked: &'a str,
 }
 
@@ -196,7 +195,6 @@ fn serial_policy(c: &Correlation) -> (&'static str, String) {
 }
 
 impl ConvJob<'_> {
-    /// Writes the dispatches to `program`.
     fn lower(&self, program: &mut Program, way: &CorrelationWay) -> Result<()> {
         let chunks = self.c.chunks(self.x, self.output, self.profile)?;
         match way {

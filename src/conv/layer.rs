@@ -54,7 +54,6 @@ pub(crate) struct Layer {
     pub(crate) op: &'static str,
     /// N, C, H, W of x.
     pub(crate) shape: [usize; 4],
-    /// Channels of the output.
     pub(crate) filters: usize,
     pub(crate) kernel: [usize; 2],
     pub(crate) stride: [usize; 2],
@@ -134,7 +133,6 @@ impl Layer {
         Ok(2.0 * outputs * per_output.iter().map(|x| *x as f64).product::<f64>())
     }
 
-    /// The correlation of the layer itself.
     pub(crate) fn forward(&self) -> Result<Correlation> {
         let [images, _, p, q] = self.output_shape()?;
         let [top, left, ..] = self.pads;

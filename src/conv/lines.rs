@@ -7,7 +7,6 @@ use super::stencil::element_fragments;
 use crate::analysis::Axis;
 use crate::program::prelude::*;
 
-/// A way to run the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinesForm {
     /// One kernel, sums in registers.
@@ -61,7 +60,6 @@ macro_rules! params {
     )*};
 }
 params! {
-    /// Without weights.
     pub(crate) LinesParams;
     Params64[64];
     Params512[512];
@@ -190,7 +188,6 @@ impl FilterLines {
         16 * (self.groups() * self.extents[0] * self.extents[1]) as u64
     }
 
-    /// Operations of an output.
     pub(crate) fn flop(&self) -> f64 {
         2.0 * self.lines.iter().map(|l| if l.len() > 1 { l.len() } else { 0 }).sum::<usize>().max(1) as f64
     }

@@ -26,10 +26,8 @@ pub(super) struct PackedImages {
     pub(super) apart: usize,
 }
 
-/// The images of an operand that are packed.
 #[derive(Clone, Copy)]
 pub(super) struct Images {
-    /// Channels of a group, and pixels.
     channels: usize,
     pixels: usize,
     groups: usize,
@@ -49,12 +47,10 @@ impl Images {
         self.channels.next_multiple_of(PIECE)
     }
 
-    /// Elements of a packed image.
     pub(super) fn image(&self) -> usize {
         self.pixels * self.groups * self.padded()
     }
 
-    /// Says if the operand is packed as it is.
     pub(super) fn in_place(&self) -> bool {
         self.last && self.channels.is_multiple_of(PIECE)
     }

@@ -15,11 +15,9 @@ pub(super) struct Phase {
     cell_step: [usize; 2],
 }
 
-/// The most phases of a layer.
 pub(super) const MAX_PHASES: usize = 16;
 
 impl Phase {
-    /// The layer as one phase.
     pub(super) fn whole(c: &Correlation) -> Self {
         Self { c: *c, first: [0; 2], cell: [0; 2], cell_step: [1; 2] }
     }
@@ -34,7 +32,6 @@ impl Phase {
         phases.filter(|[y, x]| *y < c.out[0] && *x < c.out[1]).map(|first| Self::from(c, first)).collect()
     }
 
-    /// The phase of this output.
     pub(super) fn from(c: &Correlation, first: [usize; 2]) -> Self {
         let mut phase = Self { first, ..Self::whole(c) };
         for axis in [0, 1] {

@@ -99,7 +99,6 @@ pub(super) struct LayerProduct {
     k: usize,
     groups: usize,
     slice_k: usize,
-    /// Bytes of an element.
     bytes: u64,
     /// The predicted time of a layer.
     pub(super) seconds: f64,
@@ -141,7 +140,6 @@ impl LayerProduct {
         chosen.unwrap_or_else(|| of(&rows[rows.len() - 1]))
     }
 
-    /// The product in one slice.
     fn divided(
         kind: ProductKind,
         [m, n, k, groups]: [usize; 4],

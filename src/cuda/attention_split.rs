@@ -33,14 +33,12 @@ const CAREFUL: f64 = 5.0e-6;
 /// Bytes that a multiprocessor of an H100 loads in a second while others load little.
 const LOADED: f64 = 40e9;
 
-/// How a split attention is divided.
 pub(super) struct SplitDivision {
     head: usize,
     stages: usize,
     shared: u32,
     row_tiles: usize,
     parts: usize,
-    /// Predicted.
     pub(super) seconds: f64,
 }
 
@@ -95,7 +93,6 @@ pub(super) fn refused(op: &Attention) -> Option<&'static str> {
     (bytes && !op.head_size.is_multiple_of(16)).then_some("an int8 cache with a head size that is not a multiple of 16")
 }
 
-/// Adds the launches.
 pub(super) fn lower(
     op: &Attention,
     name: &str,

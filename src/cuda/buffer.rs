@@ -309,7 +309,6 @@ pub struct PinnedBuffer<T: Element> {
     gpu: CudaGpu,
     at: *mut T,
     len: usize,
-    /// The last copy of each stream.
     pending: Mutex<Vec<(CudaStream, CudaEvent)>>,
 }
 
@@ -381,7 +380,6 @@ impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedSlice<'a, T> {
     }
 }
 
-/// The direction of a copy.
 #[derive(Clone, Copy)]
 enum Transfer {
     ToDevice,

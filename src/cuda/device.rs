@@ -380,7 +380,6 @@ impl CudaGpu {
         self.inner.store.clear();
     }
 
-    /// Returns the store of compiled kernels.
     pub(super) fn store(&self) -> &Store {
         &self.inner.store
     }

@@ -280,7 +280,6 @@ fn options(kernel: &CudaKernel, target: &str) -> Vec<String> {
     fixed.into_iter().chain(defines).collect()
 }
 
-/// Lists the paths to search.
 fn places() -> Vec<PathBuf> {
     // A bare name: the system's library paths.
     let mut found: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();

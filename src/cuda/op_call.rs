@@ -14,7 +14,6 @@ use crate::program::prelude::*;
 #[cfg(feature = "quantize")]
 use crate::quantize::GemmInt8;
 
-/// Lowers the call if its op is `D` and its element type `T`.
 fn lowered<T: Element, D: CudaOp<T> + 'static>(call: &OpCall, profile: &CudaProfile) -> Option<Result<CudaProgram>> {
     let op = call.descriptor::<D>().filter(|_| call.dtype() == T::DTYPE)?;
     Some(op.lower(profile))

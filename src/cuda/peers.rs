@@ -36,7 +36,6 @@ impl Drop for PeerMemory {
     }
 }
 
-/// A place on a device.
 fn on(device: i32) -> sys::CUmemLocation {
     // SAFETY: a structure of numbers.
     let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };

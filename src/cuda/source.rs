@@ -37,7 +37,6 @@ pub(super) fn with_includes(name: &str) -> Result<(&'static str, Vec<(&'static s
     Ok((text, headers))
 }
 
-/// Returns the name in `#include "name"`.
 fn included(line: &str) -> Option<&str> {
     let name = line.trim().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     name.strip_prefix('"')?.split('"').next()

@@ -221,7 +221,6 @@ impl Tiling {
     }
 }
 
-/// The epilogue of a product.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileEnd {
     pub(super) result: DType,
@@ -244,7 +243,6 @@ impl TileEnd {
     }
 }
 
-/// A tiling and its measured speed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileRow {
     pub(super) tiling: Tiling,
@@ -252,7 +250,6 @@ pub(super) struct TileRow {
     /// rows.
     rate: f64,
     alone: f64,
-    /// Where it was measured.
     pub(super) measured: &'static str,
 }
 
@@ -372,7 +369,6 @@ const BEGUN: f64 = 2.6e-6;
 const WAVE: f64 = 1.7e-6;
 
 impl TileRow {
-    /// A tiling that was not measured.
     pub(super) fn asked(tiling: Tiling) -> Self {
         Self { tiling, rate: 100.0, alone: 0.5, measured: "asked for" }
     }
@@ -427,7 +423,6 @@ pub(super) fn suits(
         .ok_or_else(|| err!(Unsupported, "no tile fits {}; plan it on a `Gpu`", profile.name))
 }
 
-/// The variants of the engine.
 pub(super) const FMA: CudaVariant = CudaVariant {
     name: "fma",
     about: "plain f32 by fused multiply-adds; tiles in several stages of shared memory, copied asynchronously",

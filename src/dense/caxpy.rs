@@ -60,7 +60,6 @@ impl Caxpy {
     increments!(incx x, incy y);
     variants!(variant);
 
-    /// The factor.
     pub(crate) fn alpha(&self) -> [f32; 2] {
         self.alpha
     }

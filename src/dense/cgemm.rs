@@ -237,7 +237,6 @@ pub(super) fn asked_pairs<const N: usize>(asked: &mut Asked<'_>, name: &str) -> 
     }
 }
 
-/// Alpha and beta.
 pub(super) fn asked_scalars(asked: &Asked<'_>) -> Result<([f32; 2], [f32; 2])> {
     let settings = asked.settings();
     let alpha = [settings.number("alpha")?, settings.number("alpha-im")?];

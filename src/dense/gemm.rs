@@ -232,7 +232,6 @@ operands! {
 
 product_descriptor!(Gemm, VARIANTS, f32, f16);
 
-/// The catalogue entry of [`Gemm`].
 pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",

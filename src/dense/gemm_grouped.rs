@@ -57,7 +57,6 @@ pub struct GemmGrouped {
 
 /// Rows and columns of a tile.
 const TILE: usize = 64;
-/// Steps of k of a round.
 const TILE_K: usize = 16;
 
 const VARIANTS: &[Variant] = &[Variant::portable("tiles", "a workgroup computes a tile of one product")];

@@ -141,7 +141,6 @@ impl Gemv {
     increments!(incx x, incy y);
     variants!(variant);
 
-    /// Where `a` is stored.
     pub(crate) fn layout(&self) -> DenseLayout {
         DenseLayout { rows: self.m, cols: self.k, ld: self.lda.unwrap_or(self.k) }
     }

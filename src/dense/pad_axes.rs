@@ -101,7 +101,6 @@ kernel_params! {
     }
 }
 
-/// The bits of a number as an element.
 fn bits(dtype: DType, x: f64) -> u32 {
     match dtype {
         DType::F16 => f16::from_f64(x).to_bits().into(),

@@ -73,7 +73,6 @@ kernel_params! {
     }
 }
 
-/// The maximum number of axes.
 pub(super) const MAX_AXES: usize = 6;
 
 /// The spec of a kernel that makes elements of 4 bytes, or packs smaller ones into words.

@@ -69,7 +69,6 @@ impl Precision {
     pub(crate) const SETTING: Setting =
         Setting::word("precision", || vec!["strict", "exact", "split", "tensor", "fast"]);
 
-    /// Reads the option.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(match settings.choice(Self::SETTING.name)? {
             "split" | "fast" => Self::Split,
@@ -79,7 +78,6 @@ impl Precision {
         })
     }
 
-    /// Its name in Rust, for texts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Strict => "Precision::Strict",

@@ -9,13 +9,10 @@ use crate::program::prelude::*;
 /// The extents and switches of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RankUpdate {
-    /// The side of C.
     pub(crate) n: usize,
-    /// The columns of a factor.
     pub(crate) k: usize,
     /// Factors are stored as k x n.
     pub(crate) trans: bool,
-    /// The upper triangle is written.
     pub(crate) upper: bool,
     /// Both triangles are written.
     pub(crate) full: bool,

@@ -55,7 +55,6 @@ pub struct Rot {
     variant: String,
 }
 
-/// What the device gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivenRotation {
     Nothing,
@@ -154,7 +153,6 @@ operands! {
 
 lowered_as!(Rot: f32, f16);
 
-/// The matrix of `rotm`.
 const PARAM: Setting = Setting::text("param", "FLAG,H11,H21,H12,H22", "");
 
 pub(super) const INFO: Operation = Operation {

@@ -85,7 +85,6 @@ impl Symm {
 
     variants!(variant);
 
-    /// The product with the whole of A.
     pub(crate) fn product(&self) -> Product {
         let Self { triangle: Triangle { right, m, n, ldb, ldc, .. }, alpha, beta, .. } = *self;
         let (lda, of_b) = if right { (ldb, None) } else { (None, ldb) };

@@ -13,10 +13,8 @@ pub(super) const BLOCK: usize = 64;
 pub(crate) struct Triangle {
     /// A stands on the right of B.
     pub(crate) right: bool,
-    /// The upper triangle is stored.
     pub(crate) upper: bool,
     pub(crate) trans: bool,
-    /// The diagonal is 1.
     pub(crate) unit: bool,
     pub(crate) m: usize,
     pub(crate) n: usize,
@@ -166,7 +164,6 @@ impl Triangle {
     }
 }
 
-/// Reads which triangle is stored.
 pub(super) fn asked_upper(op: &str, settings: &Settings) -> Result<bool> {
     let [lower, upper] = [LOWER, UPPER].map(|option| settings.has(option.name));
     if lower && upper {

@@ -118,14 +118,12 @@ impl Trsm {
     }
 }
 
-/// A system that is being solved.
 struct Solving<'a> {
     triangle: Triangle,
     profile: &'a DeviceProfile,
     /// X, without gaps.
     work: Option<Binding>,
     program: &'a mut Program,
-    /// Scratch that the products share.
     shared: Vec<usize>,
 }
 

@@ -57,7 +57,6 @@ pub struct Trsv {
 const VARIANTS: &[Variant] =
     &[Variant::portable("blocked", "blocks of the diagonal by substitution, all else by products")];
 
-/// Unknowns of a block.
 const UNKNOWNS: usize = 64;
 
 impl Trsv {

@@ -56,7 +56,6 @@ impl Activation {
         Ok(Self::from_name(settings.choice(Self::SETTING.name)?).unwrap_or_default())
     }
 
-    /// The fragment that defines `activate`.
     pub(crate) const fn fragment(self) -> &'static str {
         match self {
             Self::None => "activation/none",

@@ -223,7 +223,6 @@ impl Map {
         Self { function, n, in_place: false, counted: false, variant: "auto".to_owned() }
     }
 
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 

@@ -43,7 +43,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant::portable("vec4", "four words a thread, loaded and stored as 16 bytes"),
 ];
 
-/// Element types of these ops.
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
 
 const WORKGROUP_SIZE: u32 = 256;

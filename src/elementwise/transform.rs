@@ -58,7 +58,6 @@ pub enum TransformFn {
     Custom(Arc<str>),
 }
 
-/// The types that a function takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransformTakes {
     /// Any.

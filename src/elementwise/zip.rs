@@ -171,7 +171,6 @@ impl Zip {
         Self { function, n, counted: false, variant: "auto".to_owned() }
     }
 
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 

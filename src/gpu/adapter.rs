@@ -147,7 +147,6 @@ impl Default for GpuOptions {
     }
 }
 
-/// The features that tilework uses.
 const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::SHADER_INT64)

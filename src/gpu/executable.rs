@@ -28,14 +28,12 @@ pub struct Executable {
     params: Option<Arc<ParamsBuffer>>,
     params_offsets: Vec<u64>,
     constants: Vec<Raw>,
-    /// Belongs to this executable alone.
     id: u64,
     groups: Arc<Groups>,
     /// Whether a dispatch binds the operand.
     bound: Vec<bool>,
     /// Operands that hold counts of workgroups.
     counts: Vec<usize>,
-    /// Operands that are bound as uniforms.
     uniforms: Vec<usize>,
 }
 
@@ -219,7 +217,6 @@ impl Executable {
         if profiled { rec.end_op() } else { Ok(()) }
     }
 
-    /// The bind groups of these operands, checked.
     fn checked(&self, operands: &[RawSlice<'_>]) -> Result<Arc<GroupSet>> {
         let scratch = (self.program.scratch.iter().enumerate())
             .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))

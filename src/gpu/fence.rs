@@ -142,7 +142,6 @@ impl Gpu {
         self.polled(wgpu::PollType::Poll)
     }
 
-    /// Returns whether all work is done.
     fn polled(&self, how: wgpu::PollType) -> Result<bool> {
         self.probe()?;
         let name = &self.inner.profile.name;

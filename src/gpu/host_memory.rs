@@ -153,7 +153,6 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// Waits for it.
     pub(crate) fn wait(&self) -> Result<()> {
         /// How long a thread stays awake.
         const AWAKE: Duration = Duration::from_millis(2);
@@ -169,7 +168,6 @@ impl Submitted {
 }
 
 impl Gpu {
-    /// Whether [`import_host`](Self::import_host) may succeed.
     pub(crate) fn imports_host(&self) -> bool {
         Driver::of(self, "").is_ok_and(|driver| driver.needs("", ext::external_memory_host::NAME, "").is_ok())
     }

@@ -203,7 +203,6 @@ impl OwnKernel {
         rec.end_op()
     }
 
-    /// Checks the arguments and binds them.
     fn bind(&self, args: &[Arg<'_>]) -> Result<wgpu::BindGroup> {
         let name = &self.name;
         let limits = &self.gpu.profile().limits;

@@ -177,7 +177,6 @@ impl Gpu {
     }
 }
 
-/// Describes a device of the caller.
 fn callers_profile(device: &wgpu::Device) -> Result<DeviceProfile> {
     let (info, features) = (device.adapter_info(), device.features());
     #[cfg(target_arch = "wasm32")]

@@ -32,7 +32,6 @@ pub(crate) struct Winner {
 }
 
 impl Winner {
-    /// The choice to force on an op.
     pub(crate) fn choice(&self) -> Option<Choice> {
         let (variant, row) = self.better.clone()?;
         let why = format!(
@@ -70,7 +69,6 @@ impl Learned {
 struct LearnedState {
     /// The device's profile with the denied variants.
     profile: Arc<DeviceProfile>,
-    /// By op, by class.
     winners: HashMap<String, HashMap<String, Winner>>,
     /// Programs of policies with the tuned programs that replace them, the most recently used first.
     tuned: Vec<Arc<[Program; 2]>>,
@@ -205,7 +203,6 @@ fn winners_in(file: Option<Vec<u8>>) -> Vec<(String, String, Winner)> {
     text.and_then(|text| read_winners(&text)).unwrap_or_default()
 }
 
-/// The denied variants of a file.
 fn denied_in(file: Option<Vec<u8>>) -> Vec<Denied> {
     let text = file.and_then(|bytes| String::from_utf8(bytes).ok());
     text.and_then(|text| read_denied(&text)).unwrap_or_default()

@@ -105,7 +105,6 @@ pub struct Gpu {
     inner: Arc<GpuInner>,
 }
 
-/// The shared state of a [`Gpu`].
 struct GpuInner {
     id: u64,
     device: wgpu::Device,
@@ -243,7 +242,6 @@ impl Gpu {
         return self.inner.ceilings.get().copied();
     }
 
-    /// The files of this device.
     pub(crate) fn store(&self) -> &Store {
         &self.inner.store
     }

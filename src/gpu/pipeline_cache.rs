@@ -40,7 +40,6 @@ pub(super) fn source_of(module: &Module) -> wgpu::ShaderSource<'static> {
     wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone()))
 }
 
-/// What is known of a kernel, and its text for wgpu.
 #[cfg(not(target_arch = "wasm32"))]
 fn read(kernel: &Kernel) -> Result<(TextFacts, wgpu::ShaderSource<'static>)> {
     let module = kernel.expand(Target::Naga)?.validate()?;

@@ -204,7 +204,6 @@ impl Gpu {
         Ok(Raw { buffer, id: unique(), size, charge: Some(charge) })
     }
 
-    /// Memory for `bytes`, from the pool if possible.
     pub(super) fn allocate(&self, bytes: u64) -> Result<Arc<Memory>> {
         self.probe()?;
         let size = size_class(bytes, self.profile().limits.max_buffer_size);

@@ -93,7 +93,6 @@ pub(super) struct Profiler {
     /// Pairs of timestamps reserved for ops that have begun, and pairs given to passes.
     reserved: usize,
     given: usize,
-    /// Timestamps of the next pass.
     next: NextStamp,
 }
 
@@ -263,7 +262,6 @@ impl Gpu {
     }
 }
 
-/// The time for `cost` at the ceilings, in percent of `seconds`.
 fn percent(ceilings: Option<Ceilings>, cost: Option<Cost>, seconds: f64) -> Option<f64> {
     let (ceilings, cost) = (ceilings?, cost?);
     let roof = Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second };
@@ -278,7 +276,6 @@ impl Profile {
         self.ops.iter().fold(0.0, |sum, op| sum + op.seconds)
     }
 
-    /// Compares times with the roofline.
     fn compare(&mut self) {
         for op in &mut self.ops {
             op.percent_of_roofline = percent(self.ceilings, op.cost, op.seconds);

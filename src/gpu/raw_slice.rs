@@ -25,7 +25,6 @@ impl std::fmt::Debug for RawSlice<'_> {
 }
 
 impl<'a> RawSlice<'a> {
-    /// The slice as the operand `name` of an op.
     pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
         Use { name, access, written: &self.memory.written, dtype: self.dtype, len: self.len }
     }

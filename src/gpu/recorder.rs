@@ -46,7 +46,6 @@ impl Encoder for &mut wgpu::CommandEncoder {
 /// submitted long after its recorder is gone.
 pub(super) type KeptMemory = Arc<KeptOperands>;
 
-/// See [`KeptMemory`].
 #[derive(Debug)]
 pub(super) struct KeptOperands {
     memory: Mutex<Vec<Arc<Memory>>>,
@@ -241,7 +240,6 @@ impl<E: Encoder> Recorder<E> {
         ))
     }
 
-    /// The open pass, opened if necessary.
     pub(super) fn pass(&mut self) -> OpenPass<'_> {
         let pass = self.pass.get_or_insert_with(|| {
             self.bound = SetInPass::default();
@@ -276,7 +274,6 @@ impl<E: Encoder> Recorder<E> {
         }
     }
 
-    /// The encoder, for a command outside of passes.
     fn outside_passes(&mut self) -> &mut wgpu::CommandEncoder {
         // A copy has no timestamps, so empty passes before and after it take them.
         let empty_pass = match &mut self.clock {
@@ -345,7 +342,6 @@ impl<E: Encoder> Recorder<E> {
         Ok(())
     }
 
-    /// Begins an op of a profile for a command on `bytes` bytes.
     fn begin_command(&mut self, name: &'static str, bytes: u64) -> Result<()> {
         let cost = Cost { flop: 0.0, bytes: bytes as f64 };
         self.begin_op(|| OpProfile::new(name, "", Some(cost), Vec::new()))

@@ -178,7 +178,6 @@ impl<'g> Driver<'g> {
     }
 }
 
-/// wgpu's usages as Vulkan's.
 pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
     [
         (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),

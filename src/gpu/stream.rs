@@ -10,7 +10,6 @@ use std::sync::Arc;
 /// One input or output of a chunk: a device buffer, and staging if the host cannot map that.
 pub(crate) struct Port {
     gpu: Gpu,
-    /// A `Buffer<T>` of the elements.
     buffer: Box<dyn Any + Send + Sync>,
     memory: Arc<Memory>,
     /// None if the device buffer itself is mapped.
@@ -79,7 +78,6 @@ impl Port {
         self.memory.raw.size + self.staging.as_ref().map_or(0, |raw| raw.size)
     }
 
-    /// The buffer that the host maps.
     fn host(&self) -> &wgpu::Buffer {
         self.staging.as_ref().map_or(&self.memory.raw.buffer, |raw| &raw.buffer)
     }
@@ -101,7 +99,6 @@ impl Port {
         Ok(ReadView(Some(view.map_err(|e| unmappable(&e))?)))
     }
 
-    /// Returns staging to its pool.
     fn close(&mut self, begun: bool) {
         let Some(raw) = self.staging.take() else { return };
         match self.direction {
@@ -121,7 +118,6 @@ impl WriteView {
     }
 }
 
-/// Mapped memory that can be read.
 pub(crate) struct ReadView(Option<wgpu::BufferView>);
 
 impl ReadView {

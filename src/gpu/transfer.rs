@@ -253,7 +253,6 @@ struct Pending {
     submission: wgpu::SubmissionIndex,
     /// Resolves when the buffer is mapped, or never will be.
     mapped: OneshotReceiver<bool>,
-    /// Whether that is so.
     settled: Arc<AtomicBool>,
 }
 
@@ -493,7 +492,6 @@ pub(super) struct Poller {
 #[cfg(not(target_arch = "wasm32"))]
 #[derive(Debug, Default)]
 struct PollerState {
-    /// Awaited submissions, oldest first.
     awaited: VecDeque<wgpu::SubmissionIndex>,
     running: bool,
     closed: bool,

@@ -64,7 +64,6 @@ impl Gpu {
         self.probe()
     }
 
-    /// Waits for all submitted work.
     pub(crate) async fn wait_by(&self, waiting: Waiting) -> Result<()> {
         match waiting {
             #[cfg(not(target_arch = "wasm32"))]

@@ -74,7 +74,6 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("shared", "reads the tables from workgroup memory"),
 ];
 
-/// Bins of a channel.
 pub(crate) const BINS: usize = 256;
 const WORKGROUP_SIZE: usize = 256;
 /// Words or floats of a thread.

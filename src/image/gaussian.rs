@@ -107,7 +107,6 @@ impl Gaussian {
         self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)
     }
 
-    /// Returns the weights of a line.
     pub(crate) fn weights(&self) -> Vec<f64> {
         let radius = self.reach() as i32;
         let raw: Vec<f64> = (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();

@@ -174,7 +174,6 @@ pub(super) fn built(
     by_type!(asked, dtype, [f32, f16, u8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
-/// Creates an image of one channel.
 impl From<[usize; 2]> for Image {
     fn from([h, w]: [usize; 2]) -> Self {
         Self::grey([h, w])

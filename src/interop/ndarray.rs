@@ -53,7 +53,6 @@ where
     }
 }
 
-/// A matrix of one column.
 impl<S: Data> HostDense for ArrayBase<S, Ix1>
 where
     S::Elem: Element,

@@ -190,7 +190,6 @@ fn write_dense(target: &mut impl Write, matrix: &Dense) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a source, with their number.
 struct Lines<R> {
     source: R,
     line: Vec<u8>,

@@ -128,7 +128,6 @@ impl Adam {
 
     variants!(variant);
 
-    /// Tells whether the rate is an operand.
     pub(crate) fn is_rated(&self) -> bool {
         self.rated
     }

@@ -36,7 +36,6 @@ pub(super) struct BatchChannels<'a> {
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// Mean and variance of each channel.
 #[derive(Clone, Copy)]
 pub(super) struct ChannelStatistics {
     pub(super) mean: Binding,
@@ -44,12 +43,10 @@ pub(super) struct ChannelStatistics {
 }
 
 impl BatchChannels<'_> {
-    /// Elements of a plane.
     pub(super) fn plane(&self) -> u64 {
         (self.shape[2] * self.shape[3]) as u64
     }
 
-    /// Elements of a channel.
     pub(super) fn count(&self) -> u64 {
         self.shape[0] as u64 * self.plane()
     }

@@ -88,7 +88,6 @@ pub struct BatchNormTrain {
     leave_out: bool,
 }
 
-/// What becomes of the running statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunningStatistics {
     /// The new ones are operands of their own.

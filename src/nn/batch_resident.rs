@@ -8,7 +8,6 @@ use crate::shader::Spec;
 
 pub(super) const RESIDENT: &str = "resident";
 
-/// The variants of both ops.
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("parts", "parts of each channel, then their join, then a pass over the elements"),
     Variant::portable(RESIDENT, "one pass: workgroups hold a channel in registers and exchange its statistics")

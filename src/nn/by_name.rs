@@ -15,7 +15,6 @@ pub(super) const EPS: Setting = Setting::number("eps", "1e-5");
 pub(super) const KIND: Setting = Setting::word("kind", || KINDS.map(|kind| kind.name()).to_vec());
 pub(super) const WEIGHTS: Setting = Setting::array("weights", "(R, S)");
 pub(super) const KERNEL: Setting = Setting::pair("kernel", "2");
-/// The default is the kernel.
 pub(super) const STRIDE: Setting = Setting::pair("stride", "");
 pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const DILATION: Setting = Setting::pair("dilation", "1");

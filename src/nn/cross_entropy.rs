@@ -147,7 +147,6 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// Forms the op with the gradient.
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (logits, [rows, classes]) = asked.array("logits")?;
     asked.check_type(&logits)?;

@@ -200,7 +200,6 @@ impl Pool2d {
         self
     }
 
-    /// The op's name.
     pub(crate) const NAME: &'static str = INFO.name;
 
     variants!(variant);
@@ -213,7 +212,6 @@ impl Pool2d {
         self.windows.output_shape()
     }
 
-    /// Returns the kind, the windows and the activation.
     pub(crate) fn parts(&self) -> (&PoolKind, &Windows, Activation) {
         (&self.kind, &self.windows, self.activation)
     }

@@ -103,7 +103,6 @@ impl Pool2dBackward {
         self.windows.output_shape()
     }
 
-    /// Returns the kind and the windows.
     pub(crate) fn parts(&self) -> (&PoolKind, &Windows) {
         (&self.kind, &self.windows)
     }

@@ -95,7 +95,6 @@ impl Pool2dBackwardWeights {
         self.windows.output_shape()
     }
 
-    /// Returns the windows.
     pub(crate) fn parts(&self) -> &Windows {
         &self.windows
     }

@@ -245,7 +245,6 @@ pub(crate) struct RopePlace {
     /// Whether it is the second element of its pair.
     pub(crate) second: bool,
     pub(crate) partner: usize,
-    /// The index of its pair.
     pub(crate) angle: usize,
 }
 

@@ -176,7 +176,6 @@ macro_rules! norm_op {
 }
 pub(super) use norm_op;
 
-/// An op on rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rows {
     pub(super) op: &'static str,
@@ -335,7 +334,6 @@ impl RowsLowering<'_> {
         }
     }
 
-    /// Returns the spec of the reduction over the lanes of a row.
     fn reduction(&self, lanes: u64) -> Spec {
         reduction(lanes, self.workgroup(lanes), self.profile).slot("normalizer", Fragment::Library(self.rows.fragment))
     }

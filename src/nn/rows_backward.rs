@@ -9,7 +9,6 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("passes", "a row is read again for each sum over it"),
 ];
 
-/// The op whose gradients are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowsGradient {
     /// Softmax or its logarithm, with the shader file of its formulas.
@@ -18,7 +17,6 @@ pub(super) enum RowsGradient {
     RmsNorm,
 }
 
-/// A gradient of an op on rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowsBackward {
     pub(super) op: &'static str,

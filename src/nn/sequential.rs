@@ -147,7 +147,6 @@ impl From<Adam> for Optimizer {
     }
 }
 
-/// The shape of a batch.
 fn images(batch: usize, [c, h, w]: [usize; 3]) -> [usize; 4] {
     [batch, c, h, w]
 }
@@ -272,7 +271,6 @@ impl Sequential {
         Ok(self.shapes()?.last().copied().unwrap_or(self.input))
     }
 
-    /// Returns the shape after each layer.
     fn shapes(&self) -> Result<Vec<[usize; 3]>> {
         let mut shapes = Vec::new();
         let mut shape = self.input;

@@ -145,7 +145,6 @@ impl Sgd {
         (self.rate, self.momentum.unwrap_or(0.0), self.decay, nesterov)
     }
 
-    /// Tells whether the rate is an operand.
     pub(crate) fn is_rated(&self) -> bool {
         self.rated
     }

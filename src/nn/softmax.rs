@@ -57,6 +57,5 @@ pub struct Softmax {
 softmax_op!(Softmax, "softmax", "nn/softmax", "the softmax of each row");
 
 impl Softmax {
-    /// The op's name.
     pub(crate) const NAME: &'static str = INFO.name;
 }

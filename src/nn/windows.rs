@@ -92,7 +92,6 @@ pub(super) struct ChunkedOperands<'a> {
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// Fails if an extent is 0.
 pub(super) fn check_images(op: &str, [n, c, h, w]: [usize; 4]) -> Result<()> {
     if [n, c, h, w].contains(&0) {
         return Err(err!(Shape, "{op}: x has the shape {n} x {c} x {h} x {w}; every extent must be at least 1"));

@@ -11,12 +11,10 @@ kernel_params! {
 
 /// Words of a cell.
 const WORDS: usize = 4;
-/// The deepest level.
 const DEEPEST: u32 = 12;
 /// The largest width and height: kernels compute places in f32.
 const MAX_EXTENT: usize = 1 << 24;
 
-/// What the grid samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum GridField {
     /// Height and width of an image.

@@ -55,7 +55,6 @@ pub struct Categorical {
 
 const VARIANTS: &[Variant] = &[Variant::portable("alias", "a thread makes two numbers from a block of words")];
 
-/// Maximum of categories.
 const MAX_CATEGORIES: usize = 1 << 24;
 
 kernel_params! {

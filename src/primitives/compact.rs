@@ -98,7 +98,6 @@ pub(super) struct Compaction<'a> {
 /// The state of the program before the last steps of an op.
 pub(super) struct Compacted {
     pub(super) program: Program,
-    /// The number of kept elements.
     pub(super) total: Binding,
     /// Spec and first bindings of the kernel that scatters.
     pub(super) spec: Spec,

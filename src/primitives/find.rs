@@ -61,7 +61,6 @@ pub struct Find {
     variant: String,
 }
 
-/// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FindRule {
     Where(Predicate),

@@ -194,7 +194,6 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The number of rows of an array, and the shape of one.
 pub(super) fn rows_of(asked: &Asked<'_>, name: &str, array: &HostArray) -> Result<(usize, Vec<usize>)> {
     let first = array.shape().split_first();
     let (rows, width) = first.ok_or_else(|| err!(Shape, "{}: {name} is {array}; it has no rows", asked.name()))?;

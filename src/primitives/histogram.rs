@@ -229,7 +229,6 @@ impl Histogram {
         &self.edges
     }
 
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 

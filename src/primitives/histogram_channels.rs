@@ -65,9 +65,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("privatized", "counts in workgroup memory, and adds up at the end"),
 ];
 
-/// Maximum of channels: each is unrolled.
 const MAX_CHANNELS: usize = 16;
-/// Maximum of counts of all channels.
 const MAX_COUNTS: usize = 1 << 20;
 /// Maximum of counts in workgroup memory: 16 KiB.
 const MAX_IN_WORKGROUP: usize = 4096;
@@ -108,7 +106,6 @@ impl HistogramChannels {
         &self.bins
     }
 
-    /// Channels, and those that are counted.
     pub(crate) fn channels(&self) -> [usize; 2] {
         [self.channels, self.active]
     }

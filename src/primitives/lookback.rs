@@ -26,10 +26,8 @@ pub(super) use leave_out_posts;
 
 kernel_params! { struct ClearPostsParams { words: u32 } }
 
-/// The posts of `tiles` tiles.
 pub(super) struct Posts {
     pub(super) tiles: u64,
-    /// Words of a value.
     pub(super) words: u64,
     /// A number of heads goes with each value.
     pub(super) counted: bool,

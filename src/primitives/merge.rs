@@ -165,7 +165,6 @@ pub(super) fn merge_spec(dtype: DType, descending: bool) -> Result<Spec> {
     }
 }
 
-/// The dispatches of a merge.
 pub(super) struct MergeJob {
     pub(super) inputs: [Binding; 2],
     pub(super) lens: [usize; 2],

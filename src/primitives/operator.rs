@@ -148,7 +148,6 @@ macro_rules! custom_reducer {
 }
 custom_reducer!(f32, f16, i32, u32);
 
-/// The accumulator of a shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accumulator {
     /// One 32-bit word: a number or an ordered key.
@@ -249,7 +248,6 @@ pub(super) struct AskedElements {
 }
 
 impl AskedElements {
-    /// The extents of results, of which there are as many as `shape` says.
     pub(super) fn results(&self, shape: &[usize]) -> Vec<usize> {
         [shape, &self.each].concat()
     }

@@ -143,7 +143,6 @@ kernel_params! {
     }
 }
 
-/// Low word, high word.
 pub(crate) fn low_high(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
 }
@@ -182,17 +181,14 @@ impl Random {
         self.distribution
     }
 
-    /// The number of numbers.
     pub(crate) fn len(&self) -> usize {
         self.n
     }
 
-    /// The seed.
     pub(crate) fn key(&self) -> u64 {
         self.seed
     }
 
-    /// Stream and offset.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.stream, self.offset)
     }

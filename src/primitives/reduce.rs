@@ -113,7 +113,6 @@ const VARIANTS: &[Variant] = &[
 ];
 
 impl Reduce {
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 

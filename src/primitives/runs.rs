@@ -18,7 +18,6 @@ pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
     Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, vec4s]| (workgroup_size, vec4s)))
 }
 
-/// Where runs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Labels {
     /// A key that differs from the one before begins a run.
@@ -27,7 +26,6 @@ pub(super) enum Labels {
     Heads,
 }
 
-/// A reduction of runs.
 pub(super) struct RunsJob<'a> {
     pub(super) name: &'static str,
     pub(super) op: &'a Operator,

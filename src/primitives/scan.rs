@@ -199,7 +199,6 @@ impl<O> Scan<O> {
         &self.form.variant
     }
 
-    /// The operator as a value.
     pub(crate) fn operator<T: Element>(&self) -> super::Operator
     where
         O: Reducer<T>,

@@ -84,7 +84,6 @@ impl ScanOffsets {
     variants!(list VARIANTS);
 }
 
-/// A scan of segments between offsets.
 pub(super) struct OffsetsJob<'a> {
     pub(super) name: &'static str,
     pub(super) op: &'a Operator,
@@ -100,7 +99,6 @@ impl OffsetsJob<'_> {
         ScanJob { name, op, dtype, segments: Segments::Bits, len, form }.lower(profile, VARIANTS)
     }
 
-    /// The operand of the offsets.
     pub(super) fn offsets(&self) -> Operand {
         let len = self.segments.saturating_add(1);
         Operand { name: "offsets", dtype: DType::U32, len, access: Access::Read }

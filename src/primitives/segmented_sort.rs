@@ -308,14 +308,12 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The offsets of a request, and the number of segments.
 pub(super) fn asked_offsets(asked: &mut Asked<'_>, n: usize) -> Result<(Role, usize)> {
     let offsets = asked.any_indices("offsets", &[n / 8 + 1], n.saturating_add(1))?;
     let [len] = asked.dims("offsets", &offsets)?;
     Ok((Role::Given(offsets), segments_of(asked, len)?))
 }
 
-/// The segments between as many offsets.
 pub(super) fn segments_of(asked: &Asked<'_>, offsets: usize) -> Result<usize> {
     offsets.checked_sub(1).ok_or_else(|| {
         err!(Shape, "{}: offsets has no element; it must have one more than there are segments", asked.name())

@@ -101,7 +101,6 @@ impl Select {
 
     counted!(counted, "elements", "Elements and flags behind it are ignored.");
 
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 

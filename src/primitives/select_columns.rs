@@ -76,7 +76,6 @@ pub(super) struct MovedColumn {
     pub(super) width: usize,
     /// The column, its rows, and the second column: its positions begin behind these rows.
     pub(super) columns: (Binding, usize, Option<Binding>),
-    /// Maximum of rows that move.
     pub(super) rows: usize,
     pub(super) positions: Binding,
     pub(super) output: Binding,
@@ -85,7 +84,6 @@ pub(super) struct MovedColumn {
     pub(super) positions_of: PositionsOf,
 }
 
-/// What positions count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PositionsOf {
     /// Rows of the column.

@@ -194,7 +194,6 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(SetForm, DType, Vec<Role>)
     Ok((form, dtype, operands))
 }
 
-/// Adds the outputs of a request.
 pub(super) fn with_outputs(form: &SetForm, mut operands: Vec<Role>) -> Vec<Role> {
     operands.push(Role::Counted);
     operands.extend(form.values.map(|_| Role::Counted));

@@ -78,7 +78,6 @@ impl Shuffle {
     counted!(counted, "elements", "There may be anything behind it in the output.");
     variants!(variant);
 
-    /// The words that give the order.
     pub(crate) fn words(&self) -> Random {
         Random::new(Distribution::Bits, self.n).seed(self.seed)
     }

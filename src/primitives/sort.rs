@@ -150,7 +150,6 @@ impl RadixSort {
 
     counted!(form.counted, "keys", "Keys behind it stay where they are in place; elsewhere, there may be anything.");
 
-    /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
@@ -222,7 +221,6 @@ impl RadixSort {
         self
     }
 
-    /// Lowers the sort of keys of this type.
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         if narrow::is_narrow(dtype) {
             return self.lower_narrow(dtype, profile);
@@ -252,7 +250,6 @@ operands! {
 
 program::lowered_as!(RadixSort);
 
-/// The optional operands of a sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SortForm {
     values: bool,

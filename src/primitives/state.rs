@@ -224,7 +224,6 @@ impl Affine {
 struct StateForm {
     members: Vec<(String, &'static str)>,
     inputs: u32,
-    /// Numbers of `state_result`, if there is one.
     results: Option<u32>,
     source: Fragment,
     flags: &'static [&'static str],

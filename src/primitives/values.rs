@@ -2,13 +2,10 @@
 
 use crate::program::prelude::*;
 
-/// The input `values`.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     pub(super) array: HostArray,
-    /// Extents of a value.
     row: Vec<usize>,
-    /// Elements of a value.
     pub(super) words: usize,
 }
 
@@ -29,7 +26,6 @@ impl Values {
         Ok(Some(Self { array, row, words }))
     }
 
-    /// The outputs: the keys, and the values of them.
     pub(super) fn outputs(values: Option<&Self>, keys: Role) -> Vec<Role> {
         let of_values = values.map(|Self { row, .. }| match &keys {
             Role::Front(n, there) => Role::Front([&n[..], row].concat(), *there),

@@ -117,7 +117,6 @@ pub(crate) struct Asked<'a> {
     /// Type of the first input taken. Other inputs have it too unless they say otherwise.
     dtype: Option<DType>,
     extents: Extents,
-    /// Arrays of options that were supplied.
     supplied: Vec<(&'static str, HostArray)>,
 }
 
@@ -130,7 +129,6 @@ impl<'a> Asked<'a> {
         self.ask.variant
     }
 
-    /// The options.
     pub(crate) fn settings(&self) -> &'a Settings {
         self.ask.settings
     }
@@ -193,7 +191,6 @@ impl<'a> Asked<'a> {
         supply.map_or(usual.to_vec(), |supply| supply.extents(name, usual))
     }
 
-    /// As [`free`](Self::free), of this type.
     pub(crate) fn free_of<const N: usize>(
         &mut self,
         name: &str,

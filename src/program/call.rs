@@ -169,7 +169,6 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
         target.put(executor, &self.ordered(required)?)
     }
 
-    /// Returns what runs the plan.
     pub(crate) fn executor(&self) -> &X {
         &self.plan.executor
     }

@@ -69,7 +69,6 @@ impl fmt::Display for Denied {
 }
 
 impl Choices {
-    /// The row that is forced on a variant of an op.
     pub(crate) fn row(&self, op: &str, variant: &str) -> Option<&str> {
         self.forced.get(op).filter(|choice| choice.variant == variant)?.row.as_deref()
     }

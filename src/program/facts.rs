@@ -32,7 +32,6 @@ const SEGMENT: u64 = 128;
 pub(crate) struct Subject<'a> {
     pub(crate) program: &'a Program,
     pub(crate) interfaces: &'a [&'a Interface],
-    /// Threads of a subgroup.
     pub(crate) subgroup: u32,
 }
 

@@ -46,7 +46,6 @@ impl DeviceProfile {
 /// Alignment of bindings that every device accepts, in bytes.
 const ALIGNMENT: u64 = 256;
 
-/// A bound part of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BoundSpan {
     /// First byte of the binding.
@@ -78,7 +77,6 @@ impl BoundSpan {
 pub(crate) struct BoundChunk {
     /// Index of the first row.
     pub(crate) first: u64,
-    /// Number of rows.
     pub(crate) count: u64,
 }
 
@@ -100,7 +98,6 @@ impl BoundChunk {
         BoundSpan::new(self.first * bytes, self.count * bytes)
     }
 
-    /// A binding of that part.
     pub(crate) fn of(self, resource: Resource, bytes: u64) -> Binding {
         self.span(bytes).of(resource)
     }

@@ -21,7 +21,6 @@ impl Default for Increments {
 kernel_params! { struct StridedVectorParams { n: u32, origin: u32, step: u32 } }
 
 impl Increments {
-    /// Rejects increments of 0.
     pub(super) fn check(self, op: &str) -> Result<()> {
         for (name, increment) in [("incx", self.x), ("incy", self.y)] {
             if increment == 0 {
@@ -90,7 +89,6 @@ impl Increments {
         Ok(program)
     }
 
-    /// The increment of the operand of this name.
     pub(super) fn of(self, name: &str) -> isize {
         match name {
             "x" => self.x,

@@ -280,7 +280,6 @@ pub type Field = (&'static str, usize, usize);
 
 /// The `Params` of a kernel: a plain struct with its own layout, which a test compares with the shader's.
 pub(crate) trait KernelParams: bytemuck::NoUninit {
-    /// The fields, in order.
     const FIELDS: &'static [Field];
 }
 

@@ -50,7 +50,6 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Defaults of a declaration.
     pub(crate) const UNDECLARED: Self = Self {
         name: "",
         aliases: &[],

@@ -16,7 +16,6 @@ kernel_params! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowTile {
     pub(crate) lanes: u64,
-    /// Vec4s of each lane.
     pub(crate) vec4s: u64,
 }
 

@@ -54,7 +54,6 @@ impl Setting {
         Self::text(name, WGSL_FILE, "")
     }
 
-    /// Whether it is a function in WGSL.
     pub(crate) fn is_wgsl(&self) -> bool {
         matches!(self.takes, Takes::Text(WGSL_FILE))
     }
@@ -64,7 +63,6 @@ impl Setting {
         Self { name, takes: Takes::Text("N|H,W"), default }
     }
 
-    /// One of several words.
     pub(crate) const fn word(name: &'static str, words: fn() -> Vec<&'static str>) -> Self {
         Self { name, takes: Takes::Word(words), default: "" }
     }
@@ -185,7 +183,6 @@ impl Settings {
         self.add(name, SettingValue::Array(value))
     }
 
-    /// Returns the options without those of these names.
     pub(crate) fn without(&self, names: &[&str]) -> Self {
         let mut rest = self.clone();
         rest.given.retain(|(name, _)| !names.contains(name));

@@ -171,7 +171,6 @@ impl Decision {
         Self { variant, by: DecidedBy::Asked, why: "asked for by name".to_owned() }
     }
 
-    /// Appends to the reason.
     pub(crate) fn because(&mut self, more: impl std::fmt::Display) {
         self.why = format!("{}; {more}", self.why);
     }

@@ -28,12 +28,10 @@ impl Increments {
     }
 }
 
-/// How the numbers of a vector lie.
 #[derive(Clone, Copy)]
 struct NumberPlaces {
     n: usize,
     step: isize,
-    /// Elements of a number.
     width: usize,
 }
 
@@ -49,7 +47,6 @@ impl NumberPlaces {
         Self { n, step, width: shape.iter().skip(1).product() }
     }
 
-    /// For each number its place.
     fn places(self) -> impl Iterator<Item = usize> {
         let Self { n, step, .. } = self;
         (0..n).map(move |i| (if step < 0 { n - 1 - i } else { i }) * step.unsigned_abs())

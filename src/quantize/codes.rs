@@ -51,7 +51,6 @@ pub enum Scales {
     Group(usize),
 }
 
-/// A matrix with its scales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spans {
     pub(super) op: &'static str,

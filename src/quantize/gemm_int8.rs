@@ -118,7 +118,6 @@ const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 /// For `unstaged` on processors: eight threads.
 const UNSTAGED: Division = Division::new([16, 32, 4], [8, 8]);
 const UNSTAGED_NARROW: Division = Division::new([8, 16, 4], [4, 4]);
-/// For `unstaged` elsewhere.
 const UNSTAGED_ON_CARDS: Division = Division::new([64, 64, 4], [4, 4]);
 /// The tile that every WebGPU device runs.
 const TILED: Division = Division::new([16, 16, 16], [1, 1]);
@@ -139,7 +138,6 @@ pub(crate) struct Int8End {
     pub(crate) activation: Activation,
 }
 
-/// A factor as kernels read it.
 struct Int8Factor {
     binding: Binding,
     /// Words from one row to the next.

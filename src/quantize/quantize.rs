@@ -213,7 +213,6 @@ impl<Q: Code> Quantize<Q> {
     }
 }
 
-/// Writes zeros to `words` words.
 fn clear(program: &mut Program, words: usize, binding: Binding) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
     let grid = Grid::fold((words as u64).div_ceil(WORKGROUP_SIZE));

@@ -12,7 +12,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The magnitudes of elements.
 pub(super) fn magnitudes<T: Number>(x: &[T]) -> Vec<T> {
     x.iter().map(|x| T::from_f64(x.to_f64().abs())).collect()
 }

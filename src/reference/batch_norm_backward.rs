@@ -26,7 +26,6 @@ pub fn batch_norm_backward_bound(op: &BatchNormBackward, x: &[f32], gamma: &[f32
     gradients(op, x, gamma, dy).map(|list| list.into_iter().map(known).collect())
 }
 
-/// Gradients with their errors.
 fn gradients(op: &BatchNormBackward, x: &[f32], gamma: &[f32], dy: &[f32]) -> [Vec<(f64, f64)>; 3] {
     let (shape, eps) = op.parts();
     let u = ulp(1.0);

@@ -65,7 +65,6 @@ pub fn batch_norm_train_bound(op: &BatchNormTrain, x: &[f32], channels: [&[f32];
     results(op, x, channels).map(|list| list.into_iter().map(known).collect())
 }
 
-/// Results with their errors.
 fn results(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -> [Vec<(f64, f64)>; 3] {
     let (shape, eps, momentum, correction) = op.parts();
     let (u, momentum) = (ulp(1.0), f64::from(momentum));

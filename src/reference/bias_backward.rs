@@ -23,7 +23,6 @@ pub fn bias_backward_bound<T: Number>(channels: usize, plane: usize, dy: &[T]) -
     sums(channels, plane, dy).into_iter().map(of).collect()
 }
 
-/// Returns each sum, and the sum of magnitudes.
 fn sums<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<(f64, f64)> {
     let mut sums = vec![(0.0, 0.0); channels];
     for (i, g) in dy.iter().enumerate() {

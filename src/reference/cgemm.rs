@@ -15,7 +15,6 @@ pub(super) fn product(call: &OpCall, op: &Cgemm) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::rounded(DType::F32, &output_shape(call, 0), &want, &bound)?])
 }
 
-/// A complex number.
 type Pair = [f64; 2];
 
 /// The product of two complex numbers.

@@ -29,7 +29,6 @@ pub fn cross_entropy_bound<T: Number>(classes: usize, logits: &[T], labels: &[u3
 
 type Pairs = Vec<(f64, f64)>;
 
-/// Returns the results with error bounds.
 fn results<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Pairs, (f64, f64), Pairs) {
     let (u, count) = (ulp(1.0), labels.len() as f64);
     let (mut losses, mut gradient) = (Vec::new(), Vec::new());

@@ -33,7 +33,6 @@ pub(super) fn outside(boundary: Boundary, i: isize, n: usize) -> Option<usize> {
     Some(inside as usize)
 }
 
-/// The element at `p`, anywhere, as a number.
 fn at<T: Element + Into<f64>>(stencil: &Stencil, input: &[T], p: [isize; 3]) -> f64 {
     let mut place = 0;
     for (axis, &n) in stencil.extents.iter().enumerate() {

@@ -153,7 +153,6 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     Ok(bound)
 }
 
-/// An element before the activation.
 struct ElementSums {
     value: f64,
     /// The same with every term made positive.

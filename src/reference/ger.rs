@@ -11,7 +11,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The terms of each element.
 fn terms<T: Number>(alpha: f32, x: &[T], y: &[T], a: Option<&[T]>) -> Vec<[f64; 2]> {
     let outer = x.iter().flat_map(|x| y.iter().map(move |y| f64::from(alpha) * x.to_f64() * y.to_f64()));
     outer.enumerate().map(|(i, product)| [product, a.map_or(0.0, |a| a[i].to_f64())]).collect()

@@ -12,7 +12,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The colours of each pixel.
 fn pixels<'a, T: Number>(op: &Grey, input: &'a [T]) -> impl Iterator<Item = [f64; 3]> + 'a {
     let count = input.len() / op.image.channels.max(1);
     let [step, next] = if op.image.layout == Layout::Planar { [1, count] } else { [op.image.channels, 1] };

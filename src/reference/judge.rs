@@ -99,7 +99,6 @@ impl Wanted {
     }
 }
 
-/// Returns the elements of input `at`, which must have type `T`.
 pub(super) fn input<T: Element>(call: &OpCall, at: usize) -> Result<&[T]> {
     let array = call.inputs().nth(at);
     let found = array.and_then(|array| array.data().slice::<T>());
@@ -205,7 +204,6 @@ pub(super) fn output_shape(call: &OpCall, at: usize) -> Vec<usize> {
     call.outputs().nth(at).unwrap_or_default()
 }
 
-/// Returns the elements of input `at`, which is optional.
 pub(super) fn optional_input<T: Element>(call: &OpCall, at: usize) -> Result<Option<&[T]>> {
     (call.inputs().count() > at).then(|| input(call, at)).transpose()
 }

@@ -30,7 +30,6 @@ pub(super) fn lengths(call: &OpCall) -> Result<([usize; 2], usize)> {
     Ok((lens.map(|len| len.unwrap_or(usize::MAX)), if lens == [None; 2] { 0 } else { 2 }))
 }
 
-/// The first `len` elements, or all.
 pub(super) fn front<T>(x: &[T], len: usize) -> &[T] {
     &x[..x.len().min(len)]
 }

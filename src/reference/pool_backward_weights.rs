@@ -28,7 +28,6 @@ pub fn pool_backward_weights_bound<T: Number>(op: &Pool2dBackwardWeights, x: &[T
     Ok(sums(op, x, dy)?.iter().map(of).collect())
 }
 
-/// Returns each sum, and the sum of magnitudes.
 fn sums<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<[f64; 2]>> {
     let windows = op.parts();
     let mut sums = vec![[0.0; 2]; windows.kernel[0] * windows.kernel[1]];

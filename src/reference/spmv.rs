@@ -53,13 +53,11 @@ pub fn spmv_bound(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Resul
     Ok(sums(alpha, a, x, beta, y)?.into_iter().enumerate().map(bound).collect())
 }
 
-/// Computes `A x` in f64.
 pub(super) fn product(a: &Csr, x: &[f64]) -> Vec<f64> {
     let row = |row: usize| a.row(row).map(|(col, value)| f64::from(value) * x[col as usize]).sum();
     (0..a.rows).map(row).collect()
 }
 
-/// An element of the result.
 struct RowSum {
     value: f64,
     /// The same with absolute values of all terms.

@@ -7,7 +7,6 @@ use crate::primitives::{Monoid, Operator};
 pub(super) struct StatePrefixes {
     /// Numbers of a result.
     pub(super) outputs: usize,
-    /// Results in `f64`, not rounded.
     pub(super) values: Vec<f64>,
     /// Error bounds of the op in f32. Infinite where non-finite elements make the result any non-finite number.
     pub(super) bounds: Vec<f64>,

@@ -22,7 +22,6 @@ fn rows<'a>(op: &Syr2k, x: &'a [f32], pitch: usize) -> Result<Vec<&'a [f32]>> {
     (0..rows).map(row).collect()
 }
 
-/// A and B side by side, and B and A so.
 fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
     let [lda, ldb] = op.pitches();
     let (a, b) = (rows(op, a, lda)?, rows(op, b, ldb)?);

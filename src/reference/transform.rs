@@ -20,7 +20,6 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// An operand: its elements, their type, and how they repeat.
 type TransformGiven<'a> = (&'a [f64], DType, Broadcast);
 
-/// The operands of each element.
 fn arguments([rows, columns]: [usize; 2], inputs: &[TransformGiven<'_>]) -> impl Iterator<Item = Vec<f64>> {
     (0..rows * columns).map(move |i| {
         let of = |(x, _, broadcast): &TransformGiven<'_>| match broadcast {

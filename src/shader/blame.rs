@@ -120,7 +120,6 @@ impl Expanded {
         all.map(|ty| ty.split_whitespace().collect()).collect()
     }
 
-    /// The number of the line with this byte, from 1.
     fn line_of(&self, byte: usize) -> u32 {
         let before = self.text().as_bytes().iter().take(byte).filter(|b| **b == b'\n').count();
         before as u32 + 1

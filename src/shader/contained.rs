@@ -11,7 +11,6 @@ use std::ops::Range;
 /// The range of a user's text, and the default text of its slot.
 #[derive(Debug, Clone)]
 pub(super) struct UserText {
-    /// Its name in errors.
     pub(super) file: String,
     /// Range in the expanded text, which has no comments.
     pub(super) range: Range<usize>,

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashMap};
 
 type Tokens<'t> = Vec<&'t str>;
 
-/// A variable of module scope.
 struct DeclaredVariable<'t> {
     name: &'t str,
     /// The formulas of `@group` and `@binding`.
@@ -27,7 +26,6 @@ struct DeclaredFunction<'t> {
     workgroup_size: Option<Tokens<'t>>,
 }
 
-/// The declarations of a text.
 #[derive(Default)]
 struct Declarations<'t> {
     constants: BTreeMap<String, Value>,
@@ -106,7 +104,6 @@ fn part<'a, 't>(text: &'a [&'t str], from: usize, to: usize) -> &'a [&'t str] {
     text.get(from..to).unwrap_or_default()
 }
 
-/// The arguments of an attribute `@name(...)`.
 fn attribute<'a, 't>(attributes: &'a [&'t str], name: &str) -> Option<&'a [&'t str]> {
     let at = attributes.windows(3).position(|w| w[0] == "@" && w[1] == name && w[2] == "(")?;
     Some(part(attributes, at + 3, after_closed(attributes, at + 2, "(", ")") - 1))

@@ -17,7 +17,6 @@ struct Level {
     is_block: bool,
     /// Operators since it was opened or since the last comma, or `else if`s in a row.
     depth: usize,
-    /// Unclosed `<` since then.
     angles: usize,
 }
 

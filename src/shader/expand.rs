@@ -191,7 +191,6 @@ struct Expander<'a> {
     constants: BTreeMap<String, Value>,
     /// Variables of the enclosing loops, the innermost last.
     variables: Vec<(String, Value)>,
-    /// The blocks that `#block` has named.
     blocks: BTreeMap<String, Rc<TextBlock>>,
     /// Depth of nested `#put`s.
     puts: usize,
@@ -293,7 +292,6 @@ impl Expander<'_> {
         }
     }
 
-    /// Expands a line that is not a directive.
     fn line(&mut self, raw: &str, origin: (u32, u32), at: &dyn Fn(String) -> crate::Error) -> Result<()> {
         let (trimmed, begin) = (raw.trim(), self.out.len());
         if trimmed.starts_with("diagnostic(") {

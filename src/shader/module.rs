@@ -291,11 +291,9 @@ impl Module {
     }
 }
 
-/// Barriers of a function.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Barriers {
     pub(super) all: u32,
-    /// Those of them in loops.
     pub(super) in_loops: u32,
 }
 

@@ -13,7 +13,6 @@ pub(crate) struct StateText {
     /// Names and types of the members of `State`.
     pub(crate) members: Vec<(String, &'static str)>,
     pub(crate) inputs: u32,
-    /// Numbers that `state_result` returns, if there is one.
     pub(crate) results: Option<u32>,
 }
 

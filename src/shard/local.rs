@@ -43,7 +43,6 @@ pub(super) fn next_awake<M>(
     receiver.recv_timeout(timeout)
 }
 
-/// The contents of a message.
 pub(super) enum MessageBody {
     /// In host memory that goes back to the group.
     Host(Vec<u8>),
@@ -158,7 +157,6 @@ impl Local {
         })
     }
 
-    /// Prepares the device of this rank.
     pub(super) fn prepare(&self, gpu: &Gpu) {
         gpu.keep_staging(STAGING);
         if !self.awake.is_zero() {
@@ -313,7 +311,6 @@ pub fn run_each<R: Send>(
     in_threads(jobs)
 }
 
-/// Runs each job in a thread.
 pub(super) fn in_threads<R: Send, F: FnOnce() -> Result<R> + Send>(
     jobs: impl Iterator<Item = F>,
 ) -> Result<Vec<Result<R>>> {

@@ -300,7 +300,6 @@ fn foreign(op: &str, rows: &Csr, mine: &Range<usize>) -> Result<Vec<u32>> {
 
 /// The order of rows on the device.
 struct ShardOrder {
-    /// The place of each row.
     places: Vec<u32>,
     /// Rows that need nothing of other ranks, and begin those that may.
     inner: usize,

@@ -258,7 +258,6 @@ impl Transport for Mpi {
     }
 }
 
-/// The error of an MPI call.
 fn check(code: c_int, doing: &str) -> Result<()> {
     if code == 0 {
         return Ok(());
@@ -282,7 +281,6 @@ fn encode(header: &Header, bytes: usize) -> [u64; HEADER_WORDS] {
     [number, call, argument as u64, dtype as u64, elements as u64, total as u64, bytes as u64]
 }
 
-/// Returns a header and the bytes that follow.
 fn decode(bytes: &[u8]) -> Result<(Header, usize)> {
     let broken = || err!(Malformed, "mpi: {} bytes that are no header; ranks run different programs", bytes.len());
     if bytes.len() != HEADER_BYTES {

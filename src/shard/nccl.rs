@@ -55,13 +55,11 @@ pub struct Nccl {
     communicator: Communicator,
     bridge: Bridge,
     shared: RefCell<Vec<SharedMemory>>,
-    /// For each exchange under way, by its number, what its end waits for.
     under_way: RefCell<HashMap<u64, ExchangeEnd>>,
     /// How devices reach each other's memory, if they do: copy engines then copy long slices, while kernels run.
     direct: Option<DirectLink>,
 }
 
-/// What the end of an exchange waits for.
 enum ExchangeEnd {
     /// A mark of the bridge's stream.
     Mark(Option<u64>),
@@ -73,7 +71,6 @@ enum ExchangeEnd {
 struct DirectLink {
     /// The driver's numbers of the devices of all ranks.
     devices: Vec<i32>,
-    /// The stream of copies from this device.
     copies: CudaStream,
     /// From receivers: their memory is free.
     free: NoteLinks,
@@ -182,7 +179,6 @@ impl Nccl {
         &self.bridge
     }
 
-    /// The CUDA address of a slice.
     fn address<T: Element>(&self, slice: &Slice<'_, T>) -> Result<u64> {
         let shared = self.shared.borrow();
         let found = shared.iter().find_map(|s| Some(s.cuda.address() + slice.offset_in(&s.words)?));

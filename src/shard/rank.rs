@@ -90,7 +90,6 @@ impl<L: Transport> Rank<L> {
         &self.watched
     }
 
-    /// Gives the link back.
     #[cfg(all(feature = "nccl", target_os = "linux"))]
     pub(super) fn into_transport(self) -> L {
         self.transport
@@ -127,7 +126,6 @@ impl<L: Transport> Rank<L> {
         Ok(buffer)
     }
 
-    /// The header of the next call.
     fn header<T: Element>(&self, call: Call, total: usize) -> Header {
         self.calls.set(self.calls.get() + 1);
         Header { number: self.calls.get(), call, dtype: T::DTYPE, elements: 0, total }
@@ -432,7 +430,6 @@ pub(super) struct StartedReduce<'a, T: Element> {
     way: AllReduceWay,
 }
 
-/// How a slice is reduced.
 enum AllReduceWay {
     /// There is one rank.
     Alone,
@@ -444,7 +441,6 @@ enum AllReduceWay {
     Host(Header, Option<Moving>),
 }
 
-/// Consecutive ranges of these lengths.
 pub(super) fn ranges(doing: &str, counts: &[usize]) -> Result<Vec<Range<usize>>> {
     let mut begin = 0usize;
     let mut ranges = with_room(doing, counts.len())?;

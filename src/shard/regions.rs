@@ -5,7 +5,6 @@ use crate::gpu::{Buffer, Gpu, HostWords};
 use crate::store::lock;
 use std::sync::{Arc, Mutex};
 
-/// Bytes of a region.
 pub(super) const REGION_BYTES: usize = 8 << 20;
 
 /// Memory of the host, as buffers of the devices of ranks that have used it.
@@ -19,7 +18,6 @@ impl Region {
         Ok(Self { views: Mutex::default(), words: HostWords::new(REGION_BYTES / 4)? })
     }
 
-    /// The region as a buffer of a device.
     fn view(&self, gpu: &Gpu) -> Result<Buffer<u32>> {
         let mut views = lock(&self.views);
         if let Some(view) = views.iter().find(|view| view.gpu() == gpu) {
@@ -31,7 +29,6 @@ impl Region {
     }
 }
 
-/// The regions of a group.
 #[derive(Default)]
 pub(super) struct Regions {
     idle: Mutex<Vec<Region>>,
@@ -44,7 +41,6 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The region as a buffer of a device.
     pub(super) fn view(&self, gpu: &Gpu) -> Result<Option<Buffer<u32>>> {
         self.region.as_ref().map(|region| region.view(gpu)).transpose()
     }
@@ -59,7 +55,6 @@ impl Drop for Lease {
 }
 
 impl Regions {
-    /// Takes a region, or makes one.
     pub(super) fn take(self: &Arc<Self>) -> Result<Lease> {
         let idle = lock(&self.idle).pop();
         let region = idle.map_or_else(Region::new, Ok)?;

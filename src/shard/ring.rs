@@ -39,7 +39,6 @@ impl<L: Transport> Rank<L> {
         known && bytes >= LONG_BYTES && slice.offset().is_multiple_of(ALIGNED as u64)
     }
 
-    /// Reduces such a slice.
     pub(super) fn reduce_on_devices<T: Element>(
         &self,
         header: &Header,

@@ -88,7 +88,6 @@ struct ShardWork<'a, L: Transport> {
     p: Buffer<f32>,
     s: Buffer<f32>,
     partials: Buffer<f32>,
-    /// Sums of this rank.
     sums: Buffer<f32>,
     state: Buffer<u32>,
 }
@@ -117,7 +116,6 @@ impl Recurrence {
 /// What the host knows of a solve.
 pub(super) struct SolveProgress<'s> {
     options: &'s ShardedCg,
-    /// The norm of `b`.
     scale: f64,
     solution: Solution,
     told: &'s mut dyn FnMut(usize, f64),
@@ -141,7 +139,6 @@ impl SolveProgress<'_> {
         (self.told)(self.solution.iterations, relative);
     }
 
-    /// Steps that may follow.
     pub(super) fn left(&self) -> usize {
         self.options.iterations.saturating_sub(self.solution.iterations)
     }

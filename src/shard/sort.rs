@@ -61,7 +61,6 @@ impl Separators {
     }
 }
 
-/// The number by which kernels sort a key.
 fn number<T: SortKey>(key: T, descending: bool) -> u32 {
     match u32::try_from(key.rank()) {
         Ok(rank) if descending => !rank,

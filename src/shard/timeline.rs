@@ -27,7 +27,6 @@ pub struct RankSpan {
     pub end: f64,
 }
 
-/// The spans of a watched rank.
 #[derive(Debug, Clone)]
 pub(super) struct LinkSpans {
     begin: Instant,

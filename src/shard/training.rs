@@ -14,7 +14,6 @@ use std::ops::Range;
 pub(super) const BUCKET_BYTES: usize = 4 << 20;
 /// Elements at which tensors begin.
 const TENSOR_STEP: usize = 64;
-/// The operand of gradients.
 const GRADIENTS: usize = 4;
 
 /// A part of the backward pass, and the gradients that no later part changes.

@@ -163,7 +163,6 @@ pub(super) struct Mark {
     pub(super) kind: Kind,
 }
 
-/// A variable in memory.
 #[derive(Debug, Clone)]
 pub(super) enum DeclaredMemory {
     Binding {
@@ -217,7 +216,6 @@ pub(super) struct SimCode {
     /// Private variables: first register and number. Those with an initial value: variable and value.
     pub(super) privates: (Slot, u32),
     pub(super) private_values: Vec<(Slot, Slot)>,
-    /// File and line of each.
     pub(super) lines: Vec<(String, u32)>,
     /// Variables in registers: first register, number of registers, name.
     pub(super) names: Vec<(Slot, u32, String)>,

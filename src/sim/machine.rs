@@ -31,7 +31,6 @@ pub(super) enum SimSpace {
     Workgroup,
 }
 
-/// A running dispatch.
 pub(super) struct Machine<'a> {
     pub(super) code: &'a SimCode,
     pub(super) options: &'a Options,
@@ -45,7 +44,6 @@ pub(super) struct Machine<'a> {
     pub(super) backwards: bool,
     /// A workgroup stops at its post of this number, from 1. A post is an atomic write that other workgroups can see.
     pub(super) stop_at: Option<u32>,
-    /// Whether a workgroup stopped there.
     pub(super) stopped: bool,
     /// Equal results of an atomic in a row after which a subgroup counts as spinning.
     pub(super) patience: u32,
@@ -69,7 +67,6 @@ impl Machine<'_> {
         self.code.workgroup_size.iter().product()
     }
 
-    /// The first thread of a subgroup.
     pub(super) fn first_thread(&self, s: &Subgroup, group: &Workgroup) -> u32 {
         group.first + s.number * self.lanes as u32
     }

@@ -125,7 +125,6 @@ impl Records {
         self.is_written(place) || self.readers[place][0] != 0
     }
 
-    /// Splits each place into `n`.
     pub(super) fn split(&mut self, n: usize) {
         self.writers = self.writers.iter().flat_map(|w| std::iter::repeat_n(*w, n)).collect();
         self.readers = self.readers.iter().flat_map(|r| std::iter::repeat_n(*r, n)).collect();
@@ -174,7 +173,6 @@ fn told(stamps: &Stamps, access: SimAccess) -> (u32, u32) {
     (stamps.all[(access.stamp - stamps.first) as usize].pc & !ATOMIC, access.who)
 }
 
-/// A buffer.
 #[derive(Debug, Default)]
 pub(super) struct SimMemory {
     pub(super) bytes: Vec<u8>,

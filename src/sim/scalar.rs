@@ -278,7 +278,6 @@ pub(super) fn unary(fun: MathFunction, kind: ScalarKind) -> Option<(Row1, Kind)>
     }
 }
 
-/// Returns a function of two components.
 pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, Kind)> {
     use MathFunction as M;
     let float = kind == ScalarKind::Float;
@@ -305,7 +304,6 @@ pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, 
     }
 }
 
-/// Returns a function of three components.
 pub(super) fn ternary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row3, Kind)> {
     use MathFunction as M;
     match (fun, kind) {

@@ -31,7 +31,6 @@ const RESIDENT: usize = 8;
 const RESIDENT_BYTES: u64 = 1 << 30;
 /// Maximum instructions of a turn.
 const TURN: u32 = 4096;
-/// Runs of [`Schedule::Stalled`].
 pub(super) const STOPS: u32 = 3;
 /// Maximum workgroups that are stopped at the same time.
 const STOPPED: usize = 64;

@@ -31,7 +31,6 @@ const FORMATS: [&str; 7] = ["coo", "csr", "csc", "ell", "jds", "hybrid", "sell"]
 /// The format in which a product takes its matrix.
 pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto", "textbook"][..], &FORMATS].concat());
 
-/// The format to convert to.
 pub(crate) const THROUGH: Setting = Setting::word("through", || {
     let others = FORMATS.into_iter().filter(|format| *format != "csr");
     std::iter::once("csr").chain(others).collect()

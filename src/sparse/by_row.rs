@@ -35,7 +35,6 @@ impl MatrixLayout {
     }
 }
 
-/// Returns the bindings of an order, if the operands have one.
 pub(super) fn order_of(operands: &[Operand]) -> Option<[Binding; 3]> {
     let first = operands.iter().position(|operand| operand.name == BY_ROW[0])?;
     Some([0, 1, 2].map(|i| Binding::operand(first + i, operands)))

@@ -76,7 +76,6 @@ impl fmt::Display for Solution {
     }
 }
 
-/// Options of every solver.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Common {
     pub(crate) matrix: MatrixLayout,
@@ -287,7 +286,6 @@ impl<'a> SolverBuilder<'a> {
         Spec::new().constant("WORKGROUP_SIZE", self.workgroup_size())
     }
 
-    /// Appends y = A x.
     pub(crate) fn product(&mut self, x: Binding, y: Binding) -> Result<()> {
         let lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
         self.product_of(self.common.matrix, &lists, x, y)
@@ -385,12 +383,10 @@ impl SolverKernel {
         Self { file, entry, spec, state: true, alone: false, passes: 0.0, last: None }
     }
 
-    /// Does not bind the state.
     pub(crate) fn stateless(self) -> Self {
         Self { state: false, ..self }
     }
 
-    /// Runs as one workgroup.
     pub(crate) fn alone(self) -> Self {
         Self { alone: true, ..self }
     }
@@ -434,7 +430,6 @@ impl SolverState {
     }
 }
 
-/// The only variant of a solver.
 pub(crate) const VARIANTS: &[Variant] =
     &[Variant::portable("fused", "products, then sums and vector updates, several in one pass")];
 

@@ -48,7 +48,6 @@ pub(super) struct Sums {
     pub(super) bandwidth: usize,
     /// Whether all entries lie on or on one side of the diagonal.
     pub(super) one_side: bool,
-    /// The median row length.
     pub(super) median: usize,
     pub(super) hybrid_width: usize,
     pub(super) hybrid_list: usize,

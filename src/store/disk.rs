@@ -90,7 +90,6 @@ const PATIENCE: u32 = 1000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// The directory of all devices.
     root: Option<PathBuf>,
     /// The directory for this device, driver and version.
     home: PathBuf,
@@ -289,14 +288,12 @@ fn replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file of ours.
 struct Kept {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
 }
 
-/// Lists the files of all devices.
 fn files(root: &Path) -> Vec<Kept> {
     let now = SystemTime::now();
     let homes = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// A store that keeps nothing.
 #[derive(Debug, Default)]
 pub(crate) struct NoStore;
 

@@ -24,11 +24,9 @@ enum OnceState<T> {
 }
 
 thread_local! {
-    /// The thread that waits for this one.
     static CALLER: Cell<Option<ThreadId>> = const { Cell::new(None) };
 }
 
-/// The thread for which the current one acts.
 fn acting() -> ThreadId {
     CALLER.get().unwrap_or_else(|| thread::current().id())
 }
@@ -86,7 +84,6 @@ impl<T> Drop for Underway<'_, T> {
 }
 
 impl<T> Once<T> {
-    /// The value, if it is there.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         match self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
             OnceState::There(value) => Some(value),
@@ -96,7 +93,6 @@ impl<T> Once<T> {
 }
 
 impl<T: Clone> Once<T> {
-    /// The value, if it is there.
     pub(crate) fn there(&self) -> Option<T> {
         match &*lock(&self.state) {
             OnceState::There(value) => Some(value.clone()),

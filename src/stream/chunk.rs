@@ -51,7 +51,6 @@ impl OperandPlace {
     }
 }
 
-/// The elements that a chunk has room for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub(super) dtype: DType,

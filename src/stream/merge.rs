@@ -44,7 +44,6 @@ const PART: usize = 1 << 16;
 /// Samples of each run per part.
 const SAMPLES: usize = 16;
 
-/// Returns the rank of a key in this order.
 fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
     let rank = key.rank();
     // NaN comes last in both orders. No other f32 has a rank above 32 bits.

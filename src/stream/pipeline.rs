@@ -49,7 +49,6 @@ impl Cancel {
     }
 }
 
-/// A declared input or output.
 #[derive(Debug, Clone, Copy)]
 struct Declared {
     room: Room,

@@ -66,13 +66,11 @@ fn floats_apart(program: &Program, operand: &Operand, term: f64, want: &[u32], g
     values(want).zip(values(got)).position(|(want, got)| !near(want, got, bound))
 }
 
-/// The largest absolute value.
 pub(super) fn largest(operand: &Operand, words: &[u32]) -> f64 {
     let values = (0..operand.len).map(|i| value(operand.dtype, words, i).abs());
     values.filter(|x| x.is_finite()).fold(0.0, f64::max)
 }
 
-/// An element as a number.
 fn value(dtype: DType, words: &[u32], i: usize) -> f64 {
     let half = |i: usize| (words[i / 2] >> (16 * (i % 2))) as u16;
     let byte = |i: usize| (words[i / 4] >> (8 * (i % 4))) as u8;

@@ -20,7 +20,6 @@ const LEARNS: bool = cfg!(any(feature = "tune", not(target_arch = "wasm32")));
 /// A descriptor of an op for some element type.
 pub(super) type LowerOn<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
 
-/// What the catalogue says of the op of a program.
 pub(super) fn operation(program: &Program) -> Option<&'static Operation> {
     crate::operations::operations().find(|operation| operation.name == program.op)
 }

@@ -128,7 +128,6 @@ impl fmt::Display for TuningReport {
     }
 }
 
-/// The purpose of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     Fastest,

@@ -138,7 +138,6 @@ impl<'a> Operands<'a> {
         if self.copies() { self.restore(rec) } else { Ok(()) }
     }
 
-    /// Reads the operands that are written.
     pub(super) fn results(&self) -> Result<Vec<Vec<u32>>> {
         let written = self.all.iter().filter(|one| one.operand.access != Access::Read);
         written.map(|one| if let OperandMemory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) }).collect()

@@ -19,7 +19,6 @@ pub(super) struct Search<'a> {
     pub(super) goal: Goal,
 }
 
-/// The default and its results.
 struct Baseline<'a> {
     profile: &'a DeviceProfile,
     program: Program,
@@ -40,7 +39,6 @@ struct Runner {
 /// Candidates that differed from the default.
 #[derive(Default)]
 struct Wrong {
-    /// Each with the difference.
     all: Vec<(Candidate, String)>,
     /// Results of the first of them that is another variant.
     first: Option<(&'static str, Vec<Vec<u32>>)>,
@@ -359,7 +357,6 @@ fn work(program: &Program) -> SeenWork {
     (program.kernels.clone(), program.dispatches.clone())
 }
 
-/// The number of runs of a measurement, if a run takes `seconds`.
 fn runs(seconds: f64) -> usize {
     ((0.03 / seconds.max(1e-7)) as usize).clamp(3, 101)
 }

@@ -51,7 +51,6 @@ impl DeviceList {
         }
     }
 
-    /// The first elements.
     fn front(&self, n: usize) -> Result<RawSlice<'_>> {
         Ok(match self {
             Self::Indices(buffer) => buffer.slice(..n)?.untyped(),

@@ -43,7 +43,6 @@ pub(super) enum StencilWay {
 }
 
 impl StencilWay {
-    /// Resolves the name of a variant.
     pub(super) fn of(variant: &str) -> Self {
         match variant {
             "naive" => Self::Naive,

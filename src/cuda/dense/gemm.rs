@@ -28,13 +28,11 @@ impl Gemm {
     }
 }
 
-/// A product being lowered.
 pub(super) struct CudaProduct<'a> {
     pub(super) name: String,
     pub(super) product: &'a Product,
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
-    /// Where a and b are.
     pub(super) memory: [ArgMemory; 2],
 }
 
@@ -46,7 +44,6 @@ pub(super) struct ProductEnd {
     pub(super) bias: Arg,
     pub(super) c: Arg,
     pub(super) c_layout: BatchLayout,
-    /// The last arguments.
     pub(super) last: [Arg; 2],
 }
 
@@ -283,7 +280,6 @@ impl CudaProduct<'_> {
         Err(err!(InvalidArgument, "{name}: {wrong}"))
     }
 
-    /// Adds the launches of tiles.
     pub(super) fn tiles(
         &self,
         program: &mut CudaProgram,

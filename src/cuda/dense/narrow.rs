@@ -85,7 +85,6 @@ pub(super) fn refusal(of: &CudaProduct<'_>) -> Error {
     )
 }
 
-/// Adds the launch.
 pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,

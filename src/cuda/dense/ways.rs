@@ -7,7 +7,6 @@ use super::wgmma::{self, WgmmaTiling};
 use crate::cuda::tile::{self, TileFactor, TileRow, TileWork};
 use crate::cuda::{Arch, CudaProfile};
 
-/// Which engine multiplies, and its tile.
 #[derive(Debug, Clone)]
 pub(super) enum CudaEngine {
     Tiles(TileRow),
@@ -15,7 +14,6 @@ pub(super) enum CudaEngine {
     Narrow(NarrowTiling),
 }
 
-/// A way to compute a product.
 #[derive(Debug, Clone)]
 pub(super) struct CudaWay {
     pub(super) engine: CudaEngine,
@@ -65,7 +63,6 @@ impl CudaWay {
     }
 }
 
-/// Returns the steps of k in each slice, at most `asked` slices.
 fn slice_steps(k: usize, tile_k: usize, asked: usize) -> usize {
     k.div_ceil(tile_k).div_ceil(asked.max(1)).max(1)
 }

@@ -155,7 +155,6 @@ pub(super) fn refusal(of: &CudaProduct<'_>, factor: TileFactor) -> Option<crate:
     })
 }
 
-/// Adds the launches.
 pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,

@@ -91,7 +91,6 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
 }
 
 impl<O> Scan<O> {
-    /// Returns the kernel without its entry.
     fn kernel(&self, operator: &Operator, dtype: DType) -> Result<CudaKernel> {
         let refused = || {
             Err(err!(

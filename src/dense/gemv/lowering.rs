@@ -259,7 +259,6 @@ impl GemvLowering<'_> {
         Ok(self.program.scratch(bytes))
     }
 
-    /// Adds the parts.
     pub(in crate::dense) fn finish(&mut self, parts: u64, partial: Binding) {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
         let spec = self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);

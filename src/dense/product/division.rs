@@ -25,7 +25,6 @@ pub struct ThreadTile {
 }
 
 impl ProductTile {
-    /// Elements of C.
     pub(crate) fn elements(self) -> u64 {
         u64::from(self.m) * u64::from(self.n)
     }
@@ -65,7 +64,6 @@ impl Division {
         Self { pace: Pace { percent, alone, start }, ..self }
     }
 
-    /// The name in tuning tables.
     pub(crate) fn name(&self) -> String {
         row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
     }
@@ -80,7 +78,6 @@ impl Division {
         (m as u64).div_ceil(tile_m.into()).saturating_mul((n as u64).div_ceil(tile_n.into()))
     }
 
-    /// Counts the threads in all.
     pub(crate) fn total(&self, m: usize, n: usize) -> u64 {
         self.tiles(m, n).saturating_mul(self.threads())
     }

@@ -63,7 +63,6 @@ pub(super) struct Workgroups {
     pub(super) elements: u64,
 }
 
-/// A product during its lowering.
 #[derive(Clone, Copy)]
 pub(super) struct ProductJob<'a> {
     pub(super) product: &'a Product,
@@ -146,7 +145,6 @@ impl ProductJob<'_> {
         })
     }
 
-    /// One workgroup for each tile of C, of all products.
     pub(super) fn tiles(&self, tile: ProductTile) -> Workgroups {
         let Product { batch, m, n, .. } = *self.product;
         let [m, n] = [m.div_ceil(tile.m as usize), n.div_ceil(tile.n as usize)];

@@ -41,7 +41,6 @@ impl DenseLayout {
         Ok(elements(name, operand, &[rows, ld])? - (ld - cols))
     }
 
-    /// Says if rows are whole vec4s.
     pub(super) fn vec4s(self) -> bool {
         self.ld.is_multiple_of(4) && self.cols.is_multiple_of(4)
     }
@@ -96,7 +95,6 @@ impl Product {
         span > 0 && at.vec4s() && (self.batch == 1 || stride.is_multiple_of(4))
     }
 
-    /// Counts the elements of a bias.
     pub(crate) fn bias_len(&self) -> usize {
         if self.row_bias { self.m } else { self.n }
     }

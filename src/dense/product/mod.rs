@@ -54,7 +54,6 @@ pub(crate) struct Product {
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
     pub(crate) activation: Activation,
-    /// There is a bias.
     pub(crate) bias: bool,
     /// The bias has an element for each row of C rather than each column.
     pub(crate) row_bias: bool,
@@ -69,7 +68,6 @@ pub(crate) struct Product {
     pub(crate) thread: Option<[u32; 2]>,
     /// Slices of k of `split-k`.
     pub(crate) slices: Option<u32>,
-    /// Products of a workgroup of `small`.
     pub(crate) products: Option<u32>,
     /// Kernels with sums in registers have the steps of k in a tile written out; by default those that compute blocks.
     pub(crate) unrolled: Option<bool>,
@@ -97,7 +95,6 @@ pub(crate) enum StoredTriangle {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductTypes {
-    /// The type of A and B.
     pub(crate) factors: DType,
     /// The type of the bias and C.
     pub(crate) result: DType,

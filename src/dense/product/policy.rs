@@ -113,7 +113,6 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
 #[derive(Clone, Copy)]
 pub(super) struct ProductPrediction {
     pub(super) division: Division,
-    /// Slices of k.
     pub(super) slices: usize,
     seconds: f64,
 }
@@ -140,7 +139,6 @@ pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> ProductPrediction 
     }
 }
 
-/// The division that suits `unstaged`.
 pub(super) fn unstaged(job: &ProductJob<'_>) -> Division {
     let Product { m, n, k, .. } = *job.product;
     let profile = job.profile;

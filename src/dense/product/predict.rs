@@ -59,7 +59,6 @@ impl Rates {
     }
 }
 
-/// What is computed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) batch: usize,
@@ -71,7 +70,6 @@ pub(crate) struct Work {
     pub(crate) result_bytes: f64,
     /// Bytes of both factors in memory.
     pub(crate) factors: f64,
-    /// On cooperative matrices.
     pub(crate) matrices: bool,
 }
 

@@ -69,7 +69,6 @@ pub(crate) struct WalkedKernel {
     pub(crate) b: bool,
 }
 
-/// One of the factors, as it is staged.
 struct StagedSide {
     /// Rows (columns) of the tile.
     side: u32,

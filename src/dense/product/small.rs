@@ -54,7 +54,6 @@ fn whole(extent: usize, of: u32) -> u32 {
     (extent.max(1) as u32).next_multiple_of(of)
 }
 
-/// The number of products of a workgroup.
 fn products(job: &ProductJob<'_>, form: &RegisterForm) -> Result<u32> {
     let lanes = form.lanes();
     let batch = u32::try_from(job.product.batch).unwrap_or(u32::MAX).max(1);

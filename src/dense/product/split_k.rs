@@ -7,12 +7,10 @@ use super::policy;
 use super::register::{RegisterForm, StepCount};
 use crate::program::prelude::*;
 
-/// The kernel that multiplies.
 pub(super) struct SplitK {
     form: RegisterForm,
     /// Adds slices to one slab by compare-exchange, instead of one slab for each.
     atomic: bool,
-    /// Slices of k, at most.
     pub(super) slices: usize,
 }
 
@@ -57,7 +55,6 @@ impl SplitK {
 
 /// The sums of slices of k, each m x n in scratch.
 pub(super) struct Slabs {
-    /// Steps of k of a slice.
     slice: usize,
     slices: usize,
     pub(super) sums: Binding,

@@ -14,7 +14,6 @@ pub(super) type Groups = Mutex<Vec<Arc<GroupSet>>>;
 pub(in crate::gpu) struct GroupSet {
     /// Belongs to this set alone.
     pub(super) id: u64,
-    /// The executable's.
     plan: u64,
     operands: Vec<BoundPlace>,
     pub(super) scratch: Vec<Raw>,
@@ -33,7 +32,6 @@ impl GroupSet {
 #[derive(Debug, Default)]
 pub(in crate::gpu) struct RecentSets {
     sets: Vec<Arc<GroupSet>>,
-    /// Where the last one stands.
     last: usize,
 }
 

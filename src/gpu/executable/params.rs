@@ -33,7 +33,6 @@ impl ParamsCache {
 }
 
 impl Gpu {
-    /// The uniform buffer with these bytes.
     pub(in crate::gpu) fn params(&self, bytes: Vec<u8>) -> Result<Arc<ParamsBuffer>> {
         /// Number of distinct parameter blocks above which unused ones are dropped.
         const KEEP: usize = 1024;

@@ -25,7 +25,6 @@ impl Window {
         Self { begin, words: (start + slice.bytes() - begin).div_ceil(4) as usize, skip: start - begin }
     }
 
-    /// The window as an operand.
     fn slice<'a>(self, of: &RawSlice<'a>) -> RawSlice<'a> {
         RawSlice { dtype: DType::U32, offset: self.begin, len: self.words, whole_words: true, ..*of }
     }

@@ -73,7 +73,6 @@ impl Sequential {
     }
 }
 
-/// Returns the function of an activation that is not fused.
 fn function(activation: Activation) -> MapFn {
     match activation {
         Activation::Relu => MapFn::Relu,
@@ -93,7 +92,6 @@ pub(super) struct SequentialBuilder<'a> {
     pub(super) program: Program,
     /// The scratch areas that the ops share.
     shared: Vec<usize>,
-    /// The buffer of all parameters.
     pub(super) values: Resource,
     /// Whether batch norms take statistics of the batch, and what becomes of the running ones.
     pub(super) statistics: Option<RunningStatistics>,
@@ -128,7 +126,6 @@ impl<'a> SequentialBuilder<'a> {
         (self.program.scratch(4 * elements.max(1) as u64).resource, 0)
     }
 
-    /// Appends the op of a layer.
     pub(super) fn add(&mut self, index: usize, op: &impl Op<f32>, operands: &[ArrayPlace]) -> Result<()> {
         let lowered = op.lower(self.profile).map_err(|e| self.net.at(index, e))?;
         self.program.cost = Cost {
@@ -150,7 +147,6 @@ impl<'a> SequentialBuilder<'a> {
         parts.iter().filter_map(place).collect()
     }
 
-    /// Appends the forward op of a layer.
     pub(super) fn forward(&mut self, stage: &FusedLayer, from: ArrayPlace, to: ArrayPlace) -> Result<()> {
         let FusedLayer { index, activation, from: shape, .. } = *stage;
         let (batch, len) = (self.batch, shape.iter().product());

@@ -14,16 +14,13 @@ pub(in crate::primitives) struct Levels {
     pub(in crate::primitives) flags: Binding,
     /// The index of each node of the level.
     pub(in crate::primitives) numbers: Binding,
-    /// The number of nodes of the level.
     pub(in crate::primitives) length: Binding,
     /// The number of nodes of all levels: an operand.
     pub(in crate::primitives) count: Binding,
     parents: Binding,
     wanted: Binding,
     workgroups: Binding,
-    /// Scratch of the selections.
     shared: Vec<usize>,
-    /// Maximum nodes of each level.
     rooms: Vec<u32>,
     most: u32,
 }

@@ -86,7 +86,6 @@ kernel_params! {
     struct ChunkParams { chunk: u32, steps: u32 }
 }
 
-/// How elements are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CountWay {
     /// By atomics in device memory; contiguous if each thread has a range of its own.
@@ -252,7 +251,6 @@ impl<'a> HistogramLowering<'a> {
         Ok(self.program)
     }
 
-    /// Adds the elements to `counts`.
     fn count(&mut self, rule: &Rule, counts: Binding) -> Result<()> {
         let edges = rule.edges(&mut self.program);
         let base = BinsParams::new(rule, self.bins as u32, 0, 0);

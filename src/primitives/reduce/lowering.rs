@@ -58,7 +58,6 @@ pub(crate) fn workgroups(profile: &DeviceProfile) -> u64 {
     policy(profile).workgroups
 }
 
-/// How rows are reduced.
 #[derive(Clone, Copy)]
 enum ReduceWay {
     Coarsened,

@@ -51,7 +51,6 @@ const COARSE_WORDS: u32 = 8;
 /// Threads of a workgroup of the ladder variants and of the kernel that scans totals.
 const WORKGROUP_SIZE: u32 = 256;
 
-/// A scan of any kind.
 pub(in crate::primitives) struct ScanJob<'a> {
     pub(in crate::primitives) name: &'static str,
     pub(in crate::primitives) op: &'a Operator,
@@ -249,7 +248,6 @@ impl ScanLowering<'_> {
         }
     }
 
-    /// Bytes of an element and of a result.
     fn element_bytes(&self) -> (u64, u64) {
         let size = self.job.dtype.size();
         ((size * self.monoid.inputs()) as u64, (size * self.monoid.outputs()) as u64)
@@ -262,7 +260,6 @@ impl ScanLowering<'_> {
         Ok(self.program.scratch(bytes))
     }
 
-    /// Bytes of the total of a tile.
     fn total_bytes(&self) -> u64 {
         if self.job.segments == Segments::One { self.monoid.bytes() } else { self.monoid.item_bytes() }
     }

@@ -69,7 +69,6 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
     SortPolicy { block_tile, blocks: 1056, runs: false, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
-/// Rejects an invalid tile.
 pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) -> Result<()> {
     let most = profile.limits.max_invocations;
     let rows = threads.is_multiple_of(32) || matches!(threads, 8 | 16);
@@ -131,7 +130,6 @@ pub(super) fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
     workgroup_size / profile.subgroup_sizes.0.max(1)
 }
 
-/// Tiles of `onesweep`.
 pub(super) fn sweep_tiles(n: u64, (workgroup, each): (u32, u32)) -> u64 {
     n.div_ceil((u64::from(workgroup) * u64::from(each)).max(1))
 }

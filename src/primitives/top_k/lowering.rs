@@ -56,7 +56,6 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     TopKPolicy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
-/// Binds the first `count` words.
 fn whole(resource: Resource, count: u64) -> Binding {
     BoundChunk { first: 0, count }.of(resource, 4)
 }
@@ -68,7 +67,6 @@ struct Selection {
     /// Spec of the conversion of keys to numbers.
     order: Spec,
     positions: Binding,
-    /// Output of the keys, if any.
     chosen: Option<Binding>,
     /// The chunks that hold the keys, and keys of a chunk, unless all keys take part.
     chunks: Option<(Binding, u32)>,
@@ -297,7 +295,6 @@ impl<'a> TopKLowering<'a> {
         bests
     }
 
-    /// Finishes in one workgroup.
     fn finish(&mut self, bests: Option<Binding>) {
         let spec = self
             .order

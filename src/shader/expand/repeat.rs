@@ -21,7 +21,6 @@ const MAX_LOOPS: usize = 16;
 /// Maximum of nested `#put`s.
 const MAX_PUTS: usize = 4;
 
-/// The lines of a `#block`.
 pub(super) struct TextBlock {
     file: String,
     id: u32,

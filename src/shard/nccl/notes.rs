@@ -31,7 +31,6 @@ pub(super) struct NoteLinks {
 }
 
 impl NoteLinks {
-    /// Creates the links of a group.
     pub(super) fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
         let mut ranks = Vec::new();
         make_room("nccl: a group", &mut ranks, size)?;

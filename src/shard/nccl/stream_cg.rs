@@ -102,7 +102,6 @@ impl Nccl {
     }
 }
 
-/// The programs of a step.
 struct StreamPrograms {
     inner: CudaExecutable,
     outer: CudaExecutable,
@@ -114,7 +113,6 @@ struct StreamPrograms {
     update: CudaExecutable,
 }
 
-/// The vectors of a solve.
 pub(in crate::shard) struct StreamWork<'a, L: Transport> {
     rank: &'a Rank<L>,
     nccl: &'a Nccl,
@@ -260,7 +258,6 @@ impl<'a, L: Transport> StreamWork<'a, L> {
         self.total.read()?.first().map_or(Ok(f64::NAN), |bits| Ok(f64::from_bits(*bits)))
     }
 
-    /// Puts some steps on the stream.
     fn batch(&self, steps: usize) -> Result<StateBatch> {
         // All ranks are there before any waits for messages on its stream.
         self.rank.barrier()?;

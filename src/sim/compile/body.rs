@@ -23,7 +23,6 @@ enum ExprValue {
     Place(VarPlace),
 }
 
-/// The target of `break` and `continue`.
 struct JumpTarget {
     is_loop: bool,
     depth: u32,

@@ -5,7 +5,6 @@ use crate::error::{Result, err};
 use crate::sim::code::Width;
 use naga::{ArraySize, Handle, Scalar, ScalarKind, Span, Type, TypeInner, VectorSize};
 
-/// A scalar or vector in memory.
 pub(super) struct MemoryPiece {
     pub(super) offset: u32,
     pub(super) n: u32,

@@ -93,7 +93,6 @@ impl Machine<'_> {
         self.write(s, group, pc, a, to)
     }
 
-    /// Returns whether a value changed.
     pub(super) fn write(
         &mut self,
         s: &mut Subgroup,
@@ -130,7 +129,6 @@ impl Machine<'_> {
         changed != 0
     }
 
-    /// Returns whether a value changed.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn atomic(
         &mut self,

@@ -22,7 +22,6 @@ pub(in crate::sim) struct Found {
 #[derive(Debug, Default)]
 pub(in crate::sim) struct FoundSink {
     pub(in crate::sim) found: HashMap<(FindingKind, u32, u32), Found>,
-    /// Counts of each instruction.
     pub(in crate::sim) tally: Vec<Counts>,
     /// Bursts of each channel and bank, with [`Options::interleaving`](crate::sim::Options::interleaving).
     pub(in crate::sim) bursts: BTreeMap<(u64, u64), u64>,

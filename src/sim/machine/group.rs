@@ -47,7 +47,6 @@ pub(super) struct Frame {
     pub(super) pending: u64,
     /// Instruction after the call.
     pub(super) back: u32,
-    /// Rounds of the loop so far.
     pub(super) round: u32,
 }
 

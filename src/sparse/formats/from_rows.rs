@@ -113,7 +113,6 @@ impl Csr {
         self.col_idxs[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 
-    /// Returns the number of entries of a row.
     fn len(&self, row: usize) -> usize {
         (self.row_ptrs[row + 1] - self.row_ptrs[row]) as usize
     }
@@ -271,7 +270,6 @@ impl Csr {
     }
 }
 
-/// Returns `extent + 1` zeros.
 fn no_entries(format: &str, what: &str, extent: usize) -> Result<Vec<u32>> {
     index_u32(format, what, extent)?;
     filled(format, extent + 1, 0)

@@ -5,7 +5,6 @@ use crate::program::prelude::*;
 use crate::sparse::matrix_layout::index_list;
 use crate::sparse::{Format, MatrixLayout, Statistics};
 
-/// Number of measures, as in the shader.
 pub(crate) const MEASURES: usize = 8;
 
 /// Measures read back from the device.
@@ -13,7 +12,6 @@ pub(crate) const MEASURES: usize = 8;
 pub(crate) struct Measured([u32; MEASURES]);
 
 impl Measured {
-    /// Takes the words read back.
     pub(crate) fn new(words: &[u32]) -> Self {
         let mut measured = [0; MEASURES];
         for (to, from) in measured.iter_mut().zip(words) {

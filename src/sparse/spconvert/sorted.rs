@@ -18,7 +18,6 @@ pub(super) struct Entries {
     /// Extents of the major and the minor index.
     pub(super) extents: [usize; 2],
     pub(super) by_minor: bool,
-    /// The sorted values.
     pub(super) values_out: Binding,
 }
 
@@ -60,7 +59,6 @@ impl Packing {
         Self { minor_bits, bits, wide: bits > 32 }
     }
 
-    /// Returns the words of a key.
     pub(super) fn words(self) -> usize {
         if self.wide { 2 } else { 1 }
     }
@@ -80,7 +78,6 @@ impl ConvertSteps<'_> {
         self.sort_entries_into(entries, keys_out)
     }
 
-    /// As [`sort_entries`](Self::sort_entries), with the sorted keys in `keys_out`.
     pub(super) fn sort_entries_into(&mut self, entries: &Entries, keys_out: Binding) -> Result<Sorted> {
         let n = entries.n;
         let packing = Packing::new(entries.extents);

@@ -88,7 +88,6 @@ impl<'a> ConvertSteps<'a> {
         Ok(Self::on(profile, program))
     }
 
-    /// Continues a program.
     pub(super) fn on(profile: &'a DeviceProfile, program: Program) -> Self {
         Self { profile, policy: policy(profile), program, narrow: Vec::new() }
     }

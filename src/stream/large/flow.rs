@@ -8,7 +8,6 @@ use crate::stream::pipeline::{Outcome, Pipeline};
 use crate::stream::source::{Feed, Source};
 use crate::tune::{lower_known, lower_on};
 
-/// Lowers an op for a number of elements.
 type LowerLen<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
 
 /// The kernels of all chunks. Only the first and the last chunk may differ in length.
@@ -48,7 +47,6 @@ impl<'p> FlowPlans<'p> {
 /// Fills a chunk and returns the number of elements. The flag says whether the chunk begins with a carried element.
 type FillChunk<'s> = Box<dyn FnMut(&mut Fill<'_>, bool) -> Outcome<usize> + Send + 's>;
 
-/// An input of a chunk on the device.
 type RawInput = Box<dyn for<'c> Fn(&Chunk<'c>) -> Result<RawSlice<'c>>>;
 
 fn fill_from<'s, T: Element>(input: Input<T>, mut feed: Feed<impl Source<T> + 's>) -> FillChunk<'s> {
@@ -144,7 +142,6 @@ impl<'s, T: Element> Flow<'s, T> {
         self.input
     }
 
-    /// Plans the kernels of all chunks.
     pub(super) fn plans(&self, lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's) -> Result<FlowPlans<'s>> {
         FlowPlans::new(&self.streamed.gpu, self.len, lower)
     }

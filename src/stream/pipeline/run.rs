@@ -34,7 +34,6 @@ impl fmt::Debug for Failure {
     }
 }
 
-/// A chunk on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flight {
     pub(super) submitted: f64,
@@ -86,7 +85,6 @@ impl PipelineRun {
         catch_unwind(AssertUnwindSafe(|| drain(&drained)))
     }
 
-    /// Records and submits a chunk.
     pub(super) fn submit(
         &self,
         set: &mut Set,
