@@ -32,10 +32,7 @@ fn main() -> Result<()> {
 
 /// Measures ops on the same operands, whose sizes the first op gives.
 fn several<T: Element>(
-    bench: &mut Bench,
-    size: &str,
-    ops: &[(String, Attention)],
-    value: impl Fn(u32) -> T,
+    bench: &mut Bench, size: &str, ops: &[(String, Attention)], value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
     Attention: Op<T>,

@@ -230,9 +230,7 @@ const RESNET_50: &[[usize; 5]] = &[
 
 /// Calls `measure` with the layers of ResNet-50 at each batch, in both orders of channels, with their sizes as text.
 fn resnet_50(
-    bench: &mut Bench,
-    batches: &[usize],
-    mut measure: impl FnMut(&mut Bench, &Conv2d, [usize; 4], &str) -> Result<()>,
+    bench: &mut Bench, batches: &[usize], mut measure: impl FnMut(&mut Bench, &Conv2d, [usize; 4], &str) -> Result<()>,
 ) -> Result<()> {
     let layers = bench.scale(RESNET_50, &RESNET_50[10..11]);
     for &batch in bench.scale(batches, &[1]) {
@@ -274,11 +272,7 @@ fn weights_of(layer: &Conv2d) -> usize {
 
 /// Measures a variant of a layer if it is the automatic choice, or if it is not.
 fn layer_case<D: Op<f32>>(
-    bench: &mut Bench,
-    size: &str,
-    [auto, op]: [&D; 2],
-    chosen: bool,
-    [a, b, c]: [&Buffer<f32>; 3],
+    bench: &mut Bench, size: &str, [auto, op]: [&D; 2], chosen: bool, [a, b, c]: [&Buffer<f32>; 3],
 ) -> Result<()> {
     let profile = bench.gpu.profile();
     let Ok(program) = op.lower(profile) else { return Ok(()) };

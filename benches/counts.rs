@@ -13,11 +13,7 @@ fn main() -> Result<()> {
 
 /// Measures an op with its known length, then with counts of all, of 1/64 and of none of that many elements.
 fn beside<T: Element, K: Op<T>, C: Op<T>>(
-    bench: &mut Bench,
-    n: usize,
-    (known, counted): (K, C),
-    inputs: &[&dyn Operand],
-    outputs: &[&dyn Operand],
+    bench: &mut Bench, n: usize, (known, counted): (K, C), inputs: &[&dyn Operand], outputs: &[&dyn Operand],
 ) -> Result<()> {
     let all = [inputs, outputs].concat();
     bench.op_as::<T>(&known, ("known", ""), n.to_string(), &all)?;

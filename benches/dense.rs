@@ -230,12 +230,7 @@ fn gemv(bench: &mut Bench) -> Result<()> {
 
 /// Measures a product both ways.
 fn one_gemv<T: Element>(
-    bench: &mut Bench,
-    variant: &str,
-    (m, k): (usize, usize),
-    a: &Buffer<T>,
-    x: &Buffer<T>,
-    y: &Buffer<T>,
+    bench: &mut Bench, variant: &str, (m, k): (usize, usize), a: &Buffer<T>, x: &Buffer<T>, y: &Buffer<T>,
 ) -> Result<()>
 where
     Gemv: Op<T>,

@@ -317,12 +317,7 @@ fn states(bench: &mut Bench) -> Result<()> {
 
 /// Measures a reduction.
 fn one<T: Element, O: Reducer<T>>(
-    bench: &mut Bench,
-    op: O,
-    variant: &str,
-    x: &Buffer<T>,
-    rows: usize,
-    n: usize,
+    bench: &mut Bench, op: O, variant: &str, x: &Buffer<T>, rows: usize, n: usize,
 ) -> Result<()> {
     let name = op.operator().name();
     let size = if rows == 1 { format!("{name} {n}") } else { format!("{name} {rows}x{n}") };
@@ -474,11 +469,7 @@ fn scan_on_cuda(bench: &mut Bench) -> Result<()> {
 
 /// Measures a scan. The first row of a size is the exclusive sum.
 fn one_scan<T: Element, O: Reducer<T, Output = T>>(
-    bench: &mut Bench,
-    scan: &Scan<O>,
-    x: &Buffer<T>,
-    y: &Buffer<T>,
-    size: String,
+    bench: &mut Bench, scan: &Scan<O>, x: &Buffer<T>, y: &Buffer<T>, size: String,
 ) -> Result<()> {
     bench.op::<T>(scan, size, &[x, y])
 }

@@ -268,11 +268,7 @@ fn swept_on_cuda(options: &Options) -> Result<Vec<Value>> {
 }
 
 fn row(
-    kind: &Kind,
-    drawn: &Drawn,
-    measured: &[Measured],
-    [backend, adapter, driver]: [&String; 3],
-    all: bool,
+    kind: &Kind, drawn: &Drawn, measured: &[Measured], [backend, adapter, driver]: [&String; 3], all: bool,
 ) -> Value {
     let auto = &measured[0];
     let accurate = measured.iter().filter(|m| m.accurate);

@@ -185,10 +185,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
 
         /// Calls CUDA between two pieces of wgpu work.
         fn call(
-            &self,
-            way: &Way,
-            give: &dyn Fn() -> Result<()>,
-            work: &dyn Fn() -> Result<()>,
+            &self, way: &Way, give: &dyn Fn() -> Result<()>, work: &dyn Fn() -> Result<()>,
             take: &dyn Fn() -> Result<()>,
         ) -> Result<()> {
             match way {

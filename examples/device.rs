@@ -92,9 +92,7 @@ fn cuda_devices(wanted: &str, measure: bool) -> String {
 
 #[cfg(feature = "cuda")]
 fn describe_cuda(
-    ordinal: usize,
-    p: &tilework::cuda::CudaProfile,
-    ceilings: Option<tilework::Result<Ceilings>>,
+    ordinal: usize, p: &tilework::cuda::CudaProfile, ceilings: Option<tilework::Result<Ceilings>>,
 ) -> String {
     let mhz = |khz: u32| if khz == 0 { "not reported".to_owned() } else { format!("{} MHz", khz / 1000) };
     let mut rows = vec![

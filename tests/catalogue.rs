@@ -86,10 +86,7 @@ fn every_variant_matches_reference_by_name() {
 
 /// The op on `n` elements, or rows of three, of which the device says that there are `length`.
 fn counted_call(
-    op: &'static Operation,
-    [n, length]: [usize; 2],
-    (option, variant): (Option<(&str, &str)>, &str),
-    dtype: DType,
+    op: &'static Operation, [n, length]: [usize; 2], (option, variant): (Option<(&str, &str)>, &str), dtype: DType,
 ) -> tilework::Result<OpCall> {
     let mut settings = Settings::new(op);
     let of_example = op.example.options.iter().filter(|(name, _)| option.is_none_or(|(own, _)| own != *name));

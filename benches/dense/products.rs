@@ -114,11 +114,7 @@ fn gemm_on_cuda(bench: &mut Bench) -> Result<()> {
 
 #[cfg(feature = "cuda")]
 fn square_on_cuda<T: Element>(
-    bench: &mut Bench,
-    cuda: &CudaGpu,
-    side: usize,
-    (dtype, precision): (&str, Precision),
-    value: impl Fn(u32) -> T,
+    bench: &mut Bench, cuda: &CudaGpu, side: usize, (dtype, precision): (&str, Precision), value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
     Gemm: CudaOp<T>,
@@ -370,10 +366,7 @@ fn batches(bench: &mut Bench, forms: bool) -> Result<()> {
 
 /// Measures the products of a batch.
 fn batched<T: Element>(
-    bench: &mut Bench,
-    [batch, m, n, k]: [usize; 4],
-    forms: bool,
-    value: impl Fn(u32) -> T,
+    bench: &mut Bench, [batch, m, n, k]: [usize; 4], forms: bool, value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
     GemmBatched: Op<T>,

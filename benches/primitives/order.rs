@@ -88,12 +88,7 @@ pub(crate) fn sort(bench: &mut Bench) -> Result<()> {
 
 /// Measures a sort of keys.
 fn sort_keys<T: Element>(
-    bench: &mut Bench,
-    sort: &RadixSort,
-    variant: &str,
-    what: &str,
-    keys: &Buffer<T>,
-    n: usize,
+    bench: &mut Bench, sort: &RadixSort, variant: &str, what: &str, keys: &Buffer<T>, n: usize,
 ) -> Result<()>
 where
     RadixSort: Op<T>,

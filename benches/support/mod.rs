@@ -133,21 +133,14 @@ impl Bench {
 
     /// Measures an op on the beginnings of these buffers. Skips an op that does not fit the device.
     pub(crate) fn op<T: Element>(
-        &mut self,
-        op: &impl Op<T>,
-        size: impl Into<String>,
-        operands: &[&dyn Operand],
+        &mut self, op: &impl Op<T>, size: impl Into<String>, operands: &[&dyn Operand],
     ) -> Result<()> {
         self.op_as(op, ("", ""), size, operands)
     }
 
     /// As [`op`](Self::op), with names of variant and element type; empty ones are those of the program.
     pub(crate) fn op_as<T: Element>(
-        &mut self,
-        op: &impl Op<T>,
-        (variant, dtype): (&str, &str),
-        size: impl Into<String>,
-        operands: &[&dyn Operand],
+        &mut self, op: &impl Op<T>, (variant, dtype): (&str, &str), size: impl Into<String>, operands: &[&dyn Operand],
     ) -> Result<()> {
         let plan = match op.plan::<T>(&self.gpu) {
             Err(e) if SKIPPED.contains(&e.kind()) => return Ok(()),
@@ -176,10 +169,7 @@ impl Bench {
     /// Measures the device time of what `work` submits to a stream.
     #[cfg(feature = "cuda")]
     pub(crate) fn stream(
-        &mut self,
-        case: &Case<'_>,
-        stream: &CudaStream,
-        mut work: impl FnMut(&CudaStream) -> Result<()>,
+        &mut self, case: &Case<'_>, stream: &CudaStream, mut work: impl FnMut(&CudaStream) -> Result<()>,
     ) {
         let profile = stream.gpu().profile();
         let [major, minor] = profile.driver;

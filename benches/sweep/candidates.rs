@@ -41,12 +41,7 @@ const SLICES: [u32; 6] = [2, 3, 4, 8, 16, 32];
 
 /// Measures the automatic choice, which comes first, and all other ways that differ from it, until `left` is over.
 pub(crate) fn measure(
-    gpu: &Gpu,
-    kind: &Kind,
-    drawn: &Drawn,
-    most_seconds: f64,
-    tiles: bool,
-    left: Duration,
+    gpu: &Gpu, kind: &Kind, drawn: &Drawn, most_seconds: f64, tiles: bool, left: Duration,
 ) -> Result<Vec<Measured>> {
     let start = Instant::now();
     let Some(op) = tilework::operations().find(|op| op.name == kind.op) else { return Ok(Vec::new()) };
@@ -119,11 +114,7 @@ pub(crate) fn measure(
 
 /// The op on arrays without contents, or on the sparse matrix.
 pub(crate) fn call(
-    profile: &DeviceProfile,
-    op: &'static Operation,
-    drawn: &Drawn,
-    variant: &str,
-    more: Option<(&str, &str)>,
+    profile: &DeviceProfile, op: &'static Operation, drawn: &Drawn, variant: &str, more: Option<(&str, &str)>,
 ) -> Result<OpCall> {
     let mut settings = catalogue::settings(op, drawn)?;
     if let Some((name, value)) = more {

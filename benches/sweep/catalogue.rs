@@ -108,11 +108,7 @@ struct Inputs {
 
 impl Supply for Inputs {
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> std::result::Result<HostArray, String> {
         let shape = self.first.take().or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
         let n: usize = shape.iter().product();

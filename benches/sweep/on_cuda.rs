@@ -117,10 +117,7 @@ impl CudaWork {
 /// Measures all shapes: the automatic choice first, then all that differ from it. Kernels are compiled before, on all
 /// processors.
 pub(crate) fn measure(
-    cuda: &CudaGpu,
-    profile: &DeviceProfile,
-    drawn: &[(&Kind, Drawn)],
-    tiles: bool,
+    cuda: &CudaGpu, profile: &DeviceProfile, drawn: &[(&Kind, Drawn)], tiles: bool,
 ) -> Result<Vec<Vec<Measured>>> {
     let mut all = Vec::new();
     for (shape, (kind, drawn)) in drawn.iter().enumerate() {

@@ -103,10 +103,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 
 /// Finds the item of that name.
 fn named<T: Copy, const N: usize>(
-    key: &str,
-    name: &str,
-    all: [T; N],
-    name_of: fn(T) -> &'static str,
+    key: &str, name: &str, all: [T; N], name_of: fn(T) -> &'static str,
 ) -> Result<T, Failure> {
     all.into_iter()
         .find(|item| name_of(*item) == name)

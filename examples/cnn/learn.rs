@@ -124,11 +124,7 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 /// done and a batch's loss, and `done` after each epoch. Images that do not fill a batch are left out, different ones
 /// in each epoch. The same options and data give the same bits, also from the middle on.
 pub(crate) fn train(
-    gpu: &Gpu,
-    how: &Training,
-    data: &Labelled,
-    from: Progress,
-    mut progress: impl FnMut(usize, f32),
+    gpu: &Gpu, how: &Training, data: &Labelled, from: Progress, mut progress: impl FnMut(usize, f32),
     mut done: impl FnMut(&Epoch, &Progress) -> Result<(), Failure>,
 ) -> Result<(Progress, Vec<f32>), Failure> {
     let [n, h, w] = data.shape;

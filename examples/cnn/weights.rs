@@ -31,11 +31,7 @@ fn state(net: &Sequential, optimizer: &Optimizer) -> Result<Vec<Parameter>, Fail
 
 /// Writes what training depends on, or nothing. `options` are those that must be the same to go on.
 pub(crate) fn save_progress(
-    path: &Path,
-    net: &Sequential,
-    optimizer: &Optimizer,
-    progress: &Progress,
-    options: &str,
+    path: &Path, net: &Sequential, optimizer: &Optimizer, progress: &Progress, options: &str,
 ) -> Result<(), Failure> {
     let (tensors, state) = (net.parameters()?, state(net, optimizer)?);
     let said = [("epochs", progress.epochs.to_string()), ("options", options.to_owned())];
@@ -45,10 +41,7 @@ pub(crate) fn save_progress(
 
 /// Reads what [`save_progress`] wrote with the same options.
 pub(crate) fn load_progress(
-    path: &Path,
-    net: &Sequential,
-    optimizer: &Optimizer,
-    options: &str,
+    path: &Path, net: &Sequential, optimizer: &Optimizer, options: &str,
 ) -> Result<Progress, Failure> {
     let (tensors, named) = (net.parameters()?, state(net, optimizer)?);
     let (mut parameters, mut state) = (vec![0.0; net.parameter_len()?], vec![0.0; net.state_len(optimizer)?]);

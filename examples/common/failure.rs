@@ -120,11 +120,8 @@ pub(crate) fn exit_code(program: &str, result: Result<u8, Failure>, err: &mut dy
 
 /// Does what a command line asks for, or prints the usage for `--help`. Returns the exit code.
 pub(crate) fn answer<R>(
-    (program, usage): (&str, &str),
-    parsed: Result<Option<R>, Failure>,
-    work: impl FnOnce(&R, &mut dyn Write) -> Result<u8, Failure>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
+    (program, usage): (&str, &str), parsed: Result<Option<R>, Failure>,
+    work: impl FnOnce(&R, &mut dyn Write) -> Result<u8, Failure>, out: &mut dyn Write, err: &mut dyn Write,
 ) -> u8 {
     let result = parsed.and_then(|request| match request {
         Some(request) => work(&request, out),
@@ -136,9 +133,7 @@ pub(crate) fn answer<R>(
 /// Runs a program on the process's arguments, with output to `out`. The exit code is the program's, or 1 if the output
 /// could not be flushed.
 pub(crate) fn main(
-    program: &str,
-    mut out: impl Write,
-    run: impl FnOnce(lexopt::Parser, &mut dyn Write, &mut dyn Write) -> u8,
+    program: &str, mut out: impl Write, run: impl FnOnce(lexopt::Parser, &mut dyn Write, &mut dyn Write) -> u8,
 ) -> ExitCode {
     let err = &mut io::stderr();
     let code = run(lexopt::Parser::from_env(), &mut out, err);

@@ -164,12 +164,8 @@ fn once<'a, T>(known: &'a OnceCell<T>, make: &impl Fn() -> Result<T>) -> Result<
 /// A problem that an op and the reference `want` solve, from inputs to `len` elements. Results may differ from
 /// the reference by `bound`.
 fn referenced<W: Copy + Into<f64> + 'static>(
-    op: impl Op<f32> + 'static,
-    size: String,
-    mut operands: Vec<Rc<dyn Array>>,
-    len: usize,
-    want: impl Fn() -> Result<Vec<W>> + Clone + 'static,
-    bound: impl Fn() -> Result<Vec<f64>> + 'static,
+    op: impl Op<f32> + 'static, size: String, mut operands: Vec<Rc<dyn Array>>, len: usize,
+    want: impl Fn() -> Result<Vec<W>> + Clone + 'static, bound: impl Fn() -> Result<Vec<f64>> + 'static,
 ) -> Result<Problem> {
     let check = within::<f32, W>(owning!(want => move || Ok((want()?, bound()?))));
     operands.push(Rc::new(vec![0f32; len]));
@@ -182,10 +178,7 @@ fn referenced<W: Copy + Into<f64> + 'static>(
 
 /// As [`referenced`], for exact results that may be of another type.
 fn exact<T: Element, R: Element>(
-    op: impl Op<T> + 'static,
-    size: String,
-    input: Rc<dyn Array>,
-    len: usize,
+    op: impl Op<T> + 'static, size: String, input: Rc<dyn Array>, len: usize,
     want: impl Fn() -> Result<Vec<R>> + Clone + 'static,
 ) -> Result<Problem> {
     let known = OnceCell::new();
@@ -329,8 +322,7 @@ fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, 
 
 /// Plans the product that `form` sets up for a device.
 fn gemm<T: Element>(
-    n: usize,
-    form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
+    n: usize, form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
 ) -> impl Fn(&Gpu) -> Result<Executable> + 'static
 where
     Gemm: Op<T>,

@@ -154,9 +154,7 @@ impl Picture for Chart {
 
 /// Writes text centred at height `y`.
 fn write<D: DrawingBackend>(
-    area: &DrawingArea<D, Shift>,
-    text: &str,
-    (x, y): (i32, i32),
+    area: &DrawingArea<D, Shift>, text: &str, (x, y): (i32, i32),
 ) -> Result<(), DrawingAreaErrorKind<D::ErrorType>> {
     use plotters::style::text_anchor::{HPos, Pos, VPos};
     let style = ("sans-serif", TEXT).into_text_style(area).pos(Pos::new(HPos::Left, VPos::Center));

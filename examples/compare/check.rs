@@ -56,12 +56,7 @@ pub(crate) struct Effort {
 /// Checks rows of an n x n product, all or an even sample within the effort. `one_row` describes the product of a row
 /// of A with B.
 pub(crate) fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
-    one_row: &Gemm,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    got: &[R],
-    effort: &Effort,
+    one_row: &Gemm, a: &[T], b: &[T], bias: Option<&[R]>, got: &[R], effort: &Effort,
 ) -> Result<Check> {
     let n = b.len().isqrt();
     let step = (n * n * n).div_ceil(effort.terms).min(n);

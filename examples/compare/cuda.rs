@@ -46,10 +46,7 @@ pub(crate) fn solve(gpu: &CudaGpu, problem: &Problem) -> Result<Outcome> {
 }
 
 fn solve_by(
-    gpu: &CudaGpu,
-    problem: &Problem,
-    variant: &str,
-    run: impl Fn(&CudaStream, &[Box<dyn OnCuda>]) -> Result<()>,
+    gpu: &CudaGpu, problem: &Problem, variant: &str, run: impl Fn(&CudaStream, &[Box<dyn OnCuda>]) -> Result<()>,
 ) -> Result<Outcome> {
     let stream = gpu.stream()?;
     let operands = problem.operands.iter().map(|o| o.upload_cuda(gpu)).collect::<Result<Vec<_>>>()?;

@@ -65,10 +65,7 @@ fn short(x: f64) -> String {
 
 /// Returns a line of `y` values for each backend that has results.
 fn lines(
-    of: &[&Row],
-    backends: &[Backend],
-    y: impl Fn(&Row, f64) -> f64,
-    ceiling: impl Fn(&Row, &Backend) -> Option<f64>,
+    of: &[&Row], backends: &[Backend], y: impl Fn(&Row, f64) -> f64, ceiling: impl Fn(&Row, &Backend) -> Option<f64>,
 ) -> Vec<Line> {
     let line = |(place, backend): (usize, &Backend)| {
         let mine: Vec<_> = of.iter().filter(|r| r.place == place).collect();

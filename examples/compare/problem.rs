@@ -134,10 +134,7 @@ pub(crate) struct Problem {
 impl Problem {
     /// Makes a problem whose last operand is the result, of type `R`, without solvers.
     pub(crate) fn of<R: Element>(
-        cost: Cost,
-        size: String,
-        operands: Vec<Rc<dyn Array>>,
-        check: impl Fn(&[R]) -> Result<Check> + 'static,
+        cost: Cost, size: String, operands: Vec<Rc<dyn Array>>, check: impl Fn(&[R]) -> Result<Check> + 'static,
     ) -> Self {
         Self {
             size,
@@ -157,10 +154,7 @@ impl Problem {
 
     /// Makes a problem that an op solves on every adapter.
     pub(crate) fn new<T: Element, R: Element, D: Op<T> + 'static>(
-        op: D,
-        size: String,
-        operands: Vec<Rc<dyn Array>>,
-        check: impl Fn(&[R]) -> Result<Check> + 'static,
+        op: D, size: String, operands: Vec<Rc<dyn Array>>, check: impl Fn(&[R]) -> Result<Check> + 'static,
     ) -> Result<Self> {
         let cost = op.lower(&DeviceProfile::h100())?.cost;
         let problem = Self::of(cost, size, operands, check);
@@ -189,10 +183,7 @@ impl Problem {
 
     /// Adds a processor routine: `run` fills an output of `len` elements.
     pub(crate) fn processor<T: Element>(
-        mut self,
-        how: Processor,
-        len: usize,
-        run: impl Fn(&mut Vec<T>) -> Result<()> + Clone + 'static,
+        mut self, how: Processor, len: usize, run: impl Fn(&mut Vec<T>) -> Result<()> + Clone + 'static,
     ) -> Self {
         let make =
             move || -> Box<dyn Routine> { Box::new(Repeated { output: vec![T::default(); len], run: run.clone() }) };

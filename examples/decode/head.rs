@@ -22,11 +22,7 @@ pub(crate) struct Samples {
 /// Fits a head in `epochs` passes over the samples, in an order drawn from the seed. Calls `progress` with the mean
 /// loss of each pass.
 pub(crate) fn fit(
-    gpu: &Gpu,
-    samples: &Samples,
-    epochs: usize,
-    seed: u64,
-    mut progress: impl FnMut(f32),
+    gpu: &Gpu, samples: &Samples, epochs: usize, seed: u64, mut progress: impl FnMut(f32),
 ) -> Result<Linear, Failure> {
     let width = samples.vectors.len() / samples.next.len().max(1);
     // Samples that do not fill a batch are left out; fewer samples than a batch are one batch.

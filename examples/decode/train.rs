@@ -136,11 +136,7 @@ const TEMPERATURE: f32 = 0.6;
 
 /// Writes `length` characters after the text's first one.
 fn write(
-    writer: &Forward,
-    symbols: &Symbols,
-    context: usize,
-    length: usize,
-    random: &mut Random,
+    writer: &Forward, symbols: &Symbols, context: usize, length: usize, random: &mut Random,
 ) -> Result<Vec<u8>, Failure> {
     let mut written = vec![symbols.text[0]];
     while written.len() <= length {

@@ -47,10 +47,7 @@ pub(crate) struct Encoder {
 impl Encoder {
     /// Uploads the parameters; calls `progress` after each layer.
     pub(crate) fn new(
-        gpu: &Gpu,
-        weights: &Weights,
-        storage: Storage,
-        mut progress: impl FnMut(),
+        gpu: &Gpu, weights: &Weights, storage: Storage, mut progress: impl FnMut(),
     ) -> Result<Self, Failure> {
         let dtype = if storage == Storage::F16 { DType::F16 } else { DType::F32 };
         let held = |values: &[f32]| Held::upload(gpu, dtype, values);

@@ -305,10 +305,7 @@ fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
 
 /// Reports and measures a variant. Returns an error text if it does not run here.
 fn explained(
-    request: &Request,
-    material: &Material<'_>,
-    gpu: &Gpu,
-    variant: &'static str,
+    request: &Request, material: &Material<'_>, gpu: &Gpu, variant: &'static str,
 ) -> Result<Result<(Explained, Option<Clock>), Error>, Failure> {
     let (call, _) = request.build(material, variant, Fill::Blank)?;
     let executable = match gpu.plan_call(&call) {

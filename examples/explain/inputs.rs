@@ -73,11 +73,7 @@ impl<'a> Made<'a> {
 
 impl Supply for Made<'_> {
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray, String> {
         let (given, shape) = match (self.given.split_first(), shape) {
             (Some((given, others)), _) => {

@@ -164,11 +164,7 @@ pub(crate) fn once(gpu: &Gpu, step: Step, image: Image, x: &Buffer<u8>) -> Resul
 
 /// Runs a step in bands of rows, each with the rows above and below that its result depends on, within `room` bytes.
 pub(crate) fn by_bands(
-    gpu: &Gpu,
-    step: Step,
-    image: Image,
-    pixels: &[u8],
-    room: usize,
+    gpu: &Gpu, step: Step, image: Image, pixels: &[u8], room: usize,
 ) -> Result<(Done, Vec<u8>), Failure> {
     let pitch = image.w * image.channels;
     let most = room / pitch;

@@ -260,9 +260,7 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
 
 /// Times runs and reports them, if requested.
 fn measure(
-    request: &Request,
-    report: Option<&Report>,
-    out: &mut dyn Write,
+    request: &Request, report: Option<&Report>, out: &mut dyn Write,
     run: impl Fn(usize) -> tilework::Result<(Vec<f64>, Clock)>,
 ) -> Result<(), Failure> {
     if !request.report && request.repeat.is_none() {

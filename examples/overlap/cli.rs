@@ -169,12 +169,7 @@ struct Row {
 
 /// Measures a workload with all chunk sizes. Returns whether all results are correct.
 fn measure(
-    gpu: &Gpu,
-    work: &mut Work,
-    sizes: &[u64],
-    options: &Options,
-    out: &mut dyn Write,
-    panels: &mut Vec<Panel>,
+    gpu: &Gpu, work: &mut Work, sizes: &[u64], options: &Options, out: &mut dyn Write, panels: &mut Vec<Panel>,
 ) -> Result<bool, Failure> {
     let runs = sizes.len() * (1 + options.in_flight.len()) * options.repeat;
     let bar = bar(runs as u64, "{msg} {bar:30} {pos} of {len} runs, {eta} left", 0);

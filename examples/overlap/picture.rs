@@ -104,11 +104,7 @@ impl Picture for TimelinePicture {
 
 impl TimelinePicture {
     fn draw_panel<D: DrawingBackend>(
-        &self,
-        area: &DrawingArea<D, Shift>,
-        panel: &Panel,
-        top: i32,
-        longest: f64,
+        &self, area: &DrawingArea<D, Shift>, panel: &Panel, top: i32, longest: f64,
     ) -> Result<(), String> {
         let said = |e: &dyn std::fmt::Display| e.to_string();
         let sized = |size: i32| ("sans-serif", size).into_text_style(area);

@@ -138,11 +138,7 @@ impl Work {
 
     /// Streams all data, or the first `chunks` chunks of `chunk` bytes. Returns whether the results are correct.
     pub(crate) fn run(
-        &mut self,
-        gpu: &Gpu,
-        (chunk, in_flight): (u64, usize),
-        rounds: u32,
-        chunks: usize,
+        &mut self, gpu: &Gpu, (chunk, in_flight): (u64, usize), rounds: u32, chunks: usize,
     ) -> Result<(Timeline, bool), Failure> {
         match self {
             Self::Add(work) => work.run(gpu, (chunk, in_flight), rounds, chunks),
@@ -153,11 +149,7 @@ impl Work {
 
 impl Add {
     fn run(
-        &mut self,
-        gpu: &Gpu,
-        (chunk, in_flight): (u64, usize),
-        rounds: u32,
-        chunks: usize,
+        &mut self, gpu: &Gpu, (chunk, in_flight): (u64, usize), rounds: u32, chunks: usize,
     ) -> Result<(Timeline, bool), Failure> {
         let len = (chunk as usize / 4).clamp(1, self.x.len().max(1));
         let Self { x, y, z } = self;
@@ -215,11 +207,7 @@ impl Add {
 
 impl Bytes {
     fn run(
-        &mut self,
-        gpu: &Gpu,
-        (chunk, in_flight): (u64, usize),
-        rounds: u32,
-        chunks: usize,
+        &mut self, gpu: &Gpu, (chunk, in_flight): (u64, usize), rounds: u32, chunks: usize,
     ) -> Result<(Timeline, bool), Failure> {
         let len = chunk.clamp(1, self.len.max(1)) as usize;
         let plan = |n| Histogram::new(n, 256).plan::<u8>(gpu);

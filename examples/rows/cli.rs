@@ -163,11 +163,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
 
 /// Returns a file's index, from disk if possible, and says where it came from.
 fn obtain(
-    options: &Options,
-    path: &Path,
-    file: &mut File,
-    device: &mut Option<Indexer>,
-    chunk: u64,
+    options: &Options, path: &Path, file: &mut File, device: &mut Option<Indexer>, chunk: u64,
 ) -> Result<(Index, String), Failure> {
     let meta = file.metadata().map_err(|e| Failure::file(path, &e))?;
     let memory = |index: &Index| format!("index of {}, 8 bytes a line", DecimalBytes(index.memory()));

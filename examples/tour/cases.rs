@@ -191,11 +191,7 @@ impl Inputs<'_> {
 
 impl Supply for Inputs<'_> {
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray, String> {
         let shape = self.shape.take().or(shape).ok_or_else(|| format!("{name} has no shape"))?;
         self.array(name, shape, dtype.unwrap_or(self.dtype), below).map_err(|e: Error| e.to_string())

@@ -106,9 +106,7 @@ impl Counter {
 
     /// Counts the words of the chunks that `next` returns. Calls `done` with the bytes of each chunk.
     pub(crate) fn count(
-        &self,
-        next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,
-        mut done: impl FnMut(u64),
+        &self, next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send, mut done: impl FnMut(u64),
     ) -> Result<Counts, Failure> {
         let mut counts = Counts::default();
         let mut last = Found::default();

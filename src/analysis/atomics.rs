@@ -14,12 +14,7 @@
 /// assert!((half - 0.5).abs() < 1e-3);
 /// ```
 pub fn misses_of_atomics(
-    atomics: f64,
-    flop: f64,
-    flop_seconds: f64,
-    cache_seconds: f64,
-    memory_seconds: f64,
-    flops: f64,
+    atomics: f64, flop: f64, flop_seconds: f64, cache_seconds: f64, memory_seconds: f64, flops: f64,
 ) -> f64 {
     let each = (flop / flops - flop * flop_seconds) / atomics;
     (each - cache_seconds) / (memory_seconds - cache_seconds)

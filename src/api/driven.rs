@@ -111,18 +111,13 @@ impl Gpu {
     /// # Errors
     /// As [`drive`](Self::drive).
     pub async fn drive_async(
-        &self,
-        job: &MatrixJob<'_>,
-        progress: &mut dyn FnMut(usize, f64),
+        &self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64),
     ) -> Result<Option<Driven>> {
         self.drive_by(Waiting::Yielding, job, progress).await
     }
 
     async fn drive_by(
-        &self,
-        waiting: Waiting,
-        job: &MatrixJob<'_>,
-        progress: &mut dyn FnMut(usize, f64),
+        &self, waiting: Waiting, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64),
     ) -> Result<Option<Driven>> {
         let op = job.settings.op();
         let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };

@@ -38,10 +38,7 @@ impl PageMoves {
     /// [`Shape`](ErrorKind::Shape) if the cache does not consist of as many pages as the pool; those of
     /// [`Gpu::alloc`] and [`Recorder::copy`].
     pub fn record<'a, T: Element, E: Encoder>(
-        &self,
-        gpu: &Gpu,
-        rec: &mut Recorder<E>,
-        cache: impl Into<Slice<'a, T>>,
+        &self, gpu: &Gpu, rec: &mut Recorder<E>, cache: impl Into<Slice<'a, T>>,
     ) -> Result<()> {
         let cache = cache.into();
         let each = cache.len() / self.pages.max(1);

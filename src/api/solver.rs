@@ -120,10 +120,7 @@ impl Solver<ConjugateGradient> {
     /// As [`Solver`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn solve<'a>(
-        &self,
-        a: &'a DeviceMatrix,
-        b: impl Into<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
+        &self, a: &'a DeviceMatrix, b: impl Into<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         Waiting::block(|waiting| self.solve_by(waiting, a, b.into(), x.into(), progress))
@@ -134,21 +131,14 @@ impl Solver<ConjugateGradient> {
     /// # Errors
     /// As [`Solver`].
     pub async fn solve_async<'a>(
-        &self,
-        a: &'a DeviceMatrix,
-        b: impl Into<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
+        &self, a: &'a DeviceMatrix, b: impl Into<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         self.solve_by(Waiting::Yielding, a, b.into(), x.into(), progress).await
     }
 
     pub(super) async fn solve_by<'a>(
-        &self,
-        waiting: Waiting,
-        a: &'a DeviceMatrix,
-        b: Slice<'a, f32>,
-        x: Slice<'a, f32>,
+        &self, waiting: Waiting, a: &'a DeviceMatrix, b: Slice<'a, f32>, x: Slice<'a, f32>,
         mut progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         let vectors = [b.untyped(), x.untyped()];
@@ -207,10 +197,7 @@ impl Solver<PowerIteration> {
     /// As [`Solver`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run<'a>(
-        &self,
-        a: &'a DeviceMatrix,
-        x: impl Into<Slice<'a, f32>>,
-        progress: impl FnMut(usize, f64),
+        &self, a: &'a DeviceMatrix, x: impl Into<Slice<'a, f32>>, progress: impl FnMut(usize, f64),
     ) -> Result<(f32, Solution)> {
         Waiting::block(|waiting| self.run_by(waiting, a, x.into(), progress))
     }
@@ -220,20 +207,13 @@ impl Solver<PowerIteration> {
     /// # Errors
     /// As [`Solver`].
     pub async fn run_async<'a>(
-        &self,
-        a: &'a DeviceMatrix,
-        x: impl Into<Slice<'a, f32>>,
-        progress: impl FnMut(usize, f64),
+        &self, a: &'a DeviceMatrix, x: impl Into<Slice<'a, f32>>, progress: impl FnMut(usize, f64),
     ) -> Result<(f32, Solution)> {
         self.run_by(Waiting::Yielding, a, x.into(), progress).await
     }
 
     pub(super) async fn run_by<'a>(
-        &self,
-        waiting: Waiting,
-        a: &'a DeviceMatrix,
-        x: Slice<'a, f32>,
-        progress: impl FnMut(usize, f64),
+        &self, waiting: Waiting, a: &'a DeviceMatrix, x: Slice<'a, f32>, progress: impl FnMut(usize, f64),
     ) -> Result<(f32, Solution)> {
         let (last, solution) = self.engine.whole(waiting, a, &[x.untyped()], progress).await?;
         Ok((last.value, solution))
@@ -251,10 +231,7 @@ impl Solver<PageRank> {
     /// a planned one that is missing.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run<'a>(
-        &self,
-        t: &'a DeviceMatrix,
-        start: Option<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
+        &self, t: &'a DeviceMatrix, start: Option<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         Waiting::block(|waiting| self.run_by(waiting, t, start, x.into(), progress))
@@ -265,21 +242,14 @@ impl Solver<PageRank> {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_async<'a>(
-        &self,
-        t: &'a DeviceMatrix,
-        start: Option<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
+        &self, t: &'a DeviceMatrix, start: Option<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         self.run_by(Waiting::Yielding, t, start, x.into(), progress).await
     }
 
     pub(super) async fn run_by<'a>(
-        &self,
-        waiting: Waiting,
-        t: &'a DeviceMatrix,
-        start: Option<Slice<'a, f32>>,
-        x: Slice<'a, f32>,
+        &self, waiting: Waiting, t: &'a DeviceMatrix, start: Option<Slice<'a, f32>>, x: Slice<'a, f32>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         Ok(self.engine.whole(waiting, t, &self.vectors(start, x)?, progress).await?.1)
@@ -339,11 +309,7 @@ impl Engine {
     }
 
     fn record<Enc: Encoder>(
-        &self,
-        what: &Executable,
-        rec: &mut Recorder<Enc>,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
+        &self, what: &Executable, rec: &mut Recorder<Enc>, a: &DeviceMatrix, vectors: &[RawSlice<'_>],
     ) -> Result<()> {
         a.check_format(what.program(), self.others)?;
         let sums = [Slice::from(&self.state).untyped(), Slice::from(&self.partials).untyped()];
@@ -354,10 +320,7 @@ impl Engine {
     }
 
     fn record_start<Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
+        &self, rec: &mut Recorder<Enc>, a: &DeviceMatrix, vectors: &[RawSlice<'_>],
     ) -> Result<()> {
         rec.clear(&self.state)?;
         self.record(&self.start, rec, a, vectors)
@@ -396,11 +359,7 @@ impl Engine {
 
     /// Iterates from a state until there is an outcome, and calls `each` for every iteration.
     async fn run(
-        &self,
-        waiting: Waiting,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
-        mut latest: SolverState,
+        &self, waiting: Waiting, a: &DeviceMatrix, vectors: &[RawSlice<'_>], mut latest: SolverState,
         mut each: impl FnMut(usize, f32),
     ) -> Result<SolverState> {
         /// Batches under way: one on the device and one queued.
@@ -425,11 +384,7 @@ impl Engine {
 
     /// Runs all of a method that has no residual before its first iteration.
     async fn whole(
-        &self,
-        waiting: Waiting,
-        a: &DeviceMatrix,
-        vectors: &[RawSlice<'_>],
-        mut progress: impl FnMut(usize, f64),
+        &self, waiting: Waiting, a: &DeviceMatrix, vectors: &[RawSlice<'_>], mut progress: impl FnMut(usize, f64),
     ) -> Result<(SolverState, Solution)> {
         let mut history = Vec::new();
         let first = SolverState { outcome: None, ..SolverState::of(&[], self.n) };

@@ -1,5 +1,3 @@
-//! Scaled dot-product attention.
-
 use super::by_name;
 use super::coop::CoopTile;
 use super::flash::FlashTile;
@@ -407,10 +405,7 @@ impl Attention {
 
     /// Checks everything except the variant, and lists the operands.
     pub(super) fn prepare<'a>(
-        &'a self,
-        op: &'static str,
-        dtype: DType,
-        profile: &'a DeviceProfile,
+        &'a self, op: &'static str, dtype: DType, profile: &'a DeviceProfile,
     ) -> Result<(AttentionLowering<'a>, Vec<Operand>)> {
         let name = self.name(op);
         self.check(&name)?;

@@ -1,5 +1,3 @@
-//! The gradients of attention.
-
 use super::attention::Attention;
 use super::backward_coop;
 use super::backward_flash::{self, GradientTile};

@@ -41,11 +41,7 @@ pub(super) struct GradientPass {
 impl GradientLowering<'_> {
     /// Dispatches the passes of a shader over as few chunks of (sequence, kv head) pairs as bindings allow.
     pub(super) fn dispatch(
-        &self,
-        file: &'static str,
-        base: LogBase,
-        passes: &[GradientPass],
-        program: &mut Program,
+        &self, file: &'static str, base: LogBase, passes: &[GradientPass], program: &mut Program,
     ) -> Result<()> {
         let of = &self.op.forward;
         let (queries, keys, d, size) = (of.queries, of.keys, of.head_size, self.dtype.size());

@@ -42,10 +42,7 @@ pub(super) fn lower(padded: &AttentionBackward, of: &GradientLowering<'_>, progr
 
 /// Copies rows of one size to rows of another.
 fn copy(
-    of: &GradientLowering<'_>,
-    rows: usize,
-    (input, from): (Resource, usize),
-    (output, to): (Resource, usize),
+    of: &GradientLowering<'_>, rows: usize, (input, from): (Resource, usize), (output, to): (Resource, usize),
     program: &mut Program,
 ) {
     let spec = Spec::new()

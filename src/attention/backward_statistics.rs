@@ -24,11 +24,7 @@ pub(super) enum LogBase {
 
 /// Dispatches the kernel for a run of (sequence, kv head) pairs, whose statistics begin `statistics`.
 pub(super) fn append(
-    of: &GradientLowering<'_>,
-    base: LogBase,
-    chunk: BoundChunk,
-    statistics: Binding,
-    program: &mut Program,
+    of: &GradientLowering<'_>, base: LogBase, chunk: BoundChunk, statistics: Binding, program: &mut Program,
 ) {
     let (forward, size) = (&of.op.forward, of.dtype.size());
     let head = forward.head_size;

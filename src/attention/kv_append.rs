@@ -1,4 +1,3 @@
-//! Appending to a key-value cache.
 use super::attention::Attention;
 use super::by_name;
 use super::kv_storage::{KvType, Paging};

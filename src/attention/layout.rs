@@ -242,12 +242,7 @@ impl AttentionLowering<'_> {
 
     /// Adds a dispatch, with the parameters that the spec of the op declares.
     pub(super) fn dispatch(
-        &self,
-        program: &mut Program,
-        kernel: usize,
-        params: &AttentionParams,
-        bindings: Vec<Binding>,
-        grid: Grid,
+        &self, program: &mut Program, kernel: usize, params: &AttentionParams, bindings: Vec<Binding>, grid: Grid,
     ) {
         if self.is_general() {
             program.dispatch(kernel, params, bindings, grid);
@@ -275,11 +270,7 @@ impl AttentionLowering<'_> {
 
     /// Dispatches a kernel whose workgroups each compute `rows` rows of `q` of a head.
     pub(super) fn dispatch_rows(
-        &self,
-        program: &mut Program,
-        kernel: Kernel,
-        rows: u32,
-        wanted: &[AttentionOperand],
+        &self, program: &mut Program, kernel: Kernel, rows: u32, wanted: &[AttentionOperand],
     ) -> Result<()> {
         let kernel = program.kernel(kernel);
         let tiles = self.op.queries.div_ceil(rows as usize);

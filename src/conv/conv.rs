@@ -1,5 +1,3 @@
-//! The convolution layer.
-
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};

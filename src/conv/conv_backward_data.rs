@@ -1,5 +1,3 @@
-//! The gradient of a convolution layer with respect to its input.
-
 use super::conv::{Conv2d, sample_layers};
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};

@@ -1,5 +1,3 @@
-//! The gradient of a convolution layer with respect to its weights and its bias.
-
 use super::conv::{Conv2d, sample_layers};
 use super::coop::CoopLayer;
 use super::correlate::{COOP, unfit, wrong_variant};

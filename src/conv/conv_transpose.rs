@@ -1,5 +1,3 @@
-//! Transposed convolution.
-
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};

@@ -126,10 +126,7 @@ impl CoopLayer {
 
     /// The product in the row and the slices that are predicted to be the fastest, or in those that were asked for.
     fn fastest(
-        c: &Correlation,
-        (gradients, windows_first): (bool, bool),
-        [m, n, k]: [usize; 3],
-        slices: Option<u32>,
+        c: &Correlation, (gradients, windows_first): (bool, bool), [m, n, k]: [usize; 3], slices: Option<u32>,
         profile: &DeviceProfile,
     ) -> Self {
         let rates = Rates::of(profile);
@@ -316,9 +313,7 @@ impl CoopLayer {
     /// Writes the gradient by weights as slabs of f32: the slabs, their number, the elements of a row of one, and those
     /// of a cell.
     pub(super) fn gradients(
-        program: &mut Program,
-        c: &Correlation,
-        profile: &DeviceProfile,
+        program: &mut Program, c: &Correlation, profile: &DeviceProfile,
     ) -> Result<(Binding, usize, usize, usize)> {
         let (of_x, of_y) = (Images::of_x(c), Images::of_y(c));
         let operands = [Resource::Operand(0), Resource::Operand(1)];
@@ -416,13 +411,8 @@ impl CoopLayer {
 
     /// Dispatches over all tiles and slices, in chunks that take a bounded time.
     fn dispatch(
-        &self,
-        program: &mut Program,
-        c: &Correlation,
-        params: CoopLayerParams,
-        (end, vec): (Spec, bool),
-        bindings: &[Binding],
-        profile: &DeviceProfile,
+        &self, program: &mut Program, c: &Correlation, params: CoopLayerParams, (end, vec): (Spec, bool),
+        bindings: &[Binding], profile: &DeviceProfile,
     ) -> Result<()> {
         let all = (self.tiles() * self.slices()) as u64;
         if all >= 1 << 31 {

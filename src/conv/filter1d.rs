@@ -1,5 +1,3 @@
-//! Filters along a line.
-
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
 

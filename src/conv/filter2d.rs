@@ -1,5 +1,3 @@
-//! Filters over an image.
-
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Filters in a volume.
-
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::program::prelude::*;
 

@@ -226,10 +226,7 @@ pub(super) fn by_channels(asked: &Asked<'_>, extents: [usize; 4]) -> [usize; 4] 
 
 /// Reads the operands of a layer of `filters` filters, and says if a bias is among them.
 pub(super) fn operands(
-    asked: &mut Asked<'_>,
-    inputs: [HostArray; 2],
-    filters: usize,
-    output: [usize; 4],
+    asked: &mut Asked<'_>, inputs: [HostArray; 2], filters: usize, output: [usize; 4],
 ) -> Result<(Vec<Role>, bool)> {
     let dtype = inputs[0].dtype();
     let mut operands = inputs.map(Role::Given).to_vec();
@@ -409,10 +406,7 @@ impl Correlation {
 /// Cuts a batch into chunks that each fit one binding; the operands have these bytes for each image, in elements of
 /// `size` bytes. Scratch of `scratch` bytes for each image must fit a binding too.
 pub(crate) fn image_chunks(
-    op: &str,
-    images: usize,
-    (bytes, size, scratch): ([u64; 2], u64, u64),
-    operands: [Resource; 2],
+    op: &str, images: usize, (bytes, size, scratch): ([u64; 2], u64, u64), operands: [Resource; 2],
     profile: &DeviceProfile,
 ) -> Result<Vec<ImageChunk>> {
     let largest = bytes[0].max(bytes[1]).max(scratch);
@@ -430,10 +424,7 @@ pub(crate) fn image_chunks(
 
 /// Adds operands of this type, each no larger than a buffer, and no larger than a binding unless it holds the batch.
 pub(crate) fn add_operands(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[(&'static str, usize, Access)],
-    profile: &DeviceProfile,
+    program: &mut Program, dtype: DType, operands: &[(&'static str, usize, Access)], profile: &DeviceProfile,
 ) -> Result<()> {
     for &(name, len, access) in operands {
         let operand = [Operand { name, dtype, len, access }];

@@ -363,12 +363,7 @@ pub(crate) fn target(spec: Spec, dtype: DType, whole: bool) -> Spec {
 
 /// Adds a dispatch of a kernel with weights: `work` items, `each` of them a workgroup.
 fn launch(
-    program: &mut Program,
-    kernel: Kernel,
-    params: LinesParams,
-    work: usize,
-    each: usize,
-    weights: &[f32],
+    program: &mut Program, kernel: Kernel, params: LinesParams, work: usize, each: usize, weights: &[f32],
     bindings: Vec<Binding>,
 ) {
     let grid = Grid::fold(work.div_ceil(each) as u64);

@@ -67,11 +67,7 @@ impl Images {
 
     /// Packs images of `from`, whose first element is `at`, into `to`; or nothing, where they are packed as they are.
     pub(super) fn pack(
-        &self,
-        program: &mut Program,
-        images: usize,
-        (from, at): (Binding, u32),
-        to: Option<Binding>,
+        &self, program: &mut Program, images: usize, (from, at): (Binding, u32), to: Option<Binding>,
     ) -> PackedImages {
         let apart = self.groups * self.padded();
         let Some(to) = to else { return PackedImages { binding: from, at, apart } };
@@ -111,10 +107,7 @@ pub(super) fn scratch_of(program: &mut Program, of: &Images, images: usize) -> O
 impl Correlation {
     /// As [`chunks`](Self::chunks), with scratch of these bytes for an image that must fit a binding too.
     pub(super) fn packed_chunks(
-        &self,
-        operands: [Resource; 2],
-        scratch: u64,
-        profile: &DeviceProfile,
+        &self, operands: [Resource; 2], scratch: u64, profile: &DeviceProfile,
     ) -> Result<Vec<ImageChunk>> {
         let bytes = self.image().map(|elements| self.size_of() * elements as u64);
         image_chunks(self.op, self.images, (bytes, self.size_of(), scratch), operands, profile)

@@ -115,11 +115,8 @@ impl LayerProduct {
     /// The product in the row that suits best: `factors` are the bytes that are read, and `slices` those of k that were
     /// asked for.
     fn new(
-        (op, bytes): (&str, u64),
-        kind: ProductKind,
-        sizes: [usize; 4],
-        (vec, factors, slices): (bool, f64, Option<u32>),
-        profile: &DeviceProfile,
+        (op, bytes): (&str, u64), kind: ProductKind, sizes: [usize; 4],
+        (vec, factors, slices): (bool, f64, Option<u32>), profile: &DeviceProfile,
     ) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
@@ -141,10 +138,7 @@ impl LayerProduct {
     }
 
     fn divided(
-        kind: ProductKind,
-        [m, n, k, groups]: [usize; 4],
-        (vec, bytes): (bool, u64),
-        division: Division,
+        kind: ProductKind, [m, n, k, groups]: [usize; 4], (vec, bytes): (bool, u64), division: Division,
         profile: &DeviceProfile,
     ) -> Self {
         let walked = match kind {
@@ -358,12 +352,8 @@ impl LayerProduct {
     /// Writes a layer: the columns from `first` on; `self` has their number. Each of several slices of k writes a slab
     /// of the chunk's outputs.
     pub(super) fn layer(
-        &self,
-        program: &mut Program,
-        (c, chunk, first): (&Correlation, &ImageChunk, usize),
-        spec: Spec,
-        bound: ProductBindings,
-        profile: &DeviceProfile,
+        &self, program: &mut Program, (c, chunk, first): (&Correlation, &ImageChunk, usize), spec: Spec,
+        bound: ProductBindings, profile: &DeviceProfile,
     ) -> Result<()> {
         // One round for each step of k, which is written out.
         let most = profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k);
@@ -396,10 +386,7 @@ impl LayerProduct {
 
     /// Writes the gradient with respect to weights, in slices of `slice` steps of k, each to a slab of C.
     pub(super) fn gradients(
-        &self,
-        program: &mut Program,
-        (c, chunk, slice): (&Correlation, &ImageChunk, usize),
-        bound: ProductBindings,
+        &self, program: &mut Program, (c, chunk, slice): (&Correlation, &ImageChunk, usize), bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let slab = self.groups * self.m * self.n;
@@ -411,12 +398,7 @@ impl LayerProduct {
 
     /// Dispatches over all tiles, in chunks that take a bounded time.
     fn dispatch(
-        &self,
-        program: &mut Program,
-        kernel: usize,
-        params: ConvProductParams,
-        bound: ProductBindings,
-        slices: usize,
+        &self, program: &mut Program, kernel: usize, params: ConvProductParams, bound: ProductBindings, slices: usize,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);

@@ -181,11 +181,7 @@ const MAX_TERMS_ON_CPU: usize = 64;
 
 impl Stencil {
     pub(super) fn new(
-        op: &'static str,
-        axes: usize,
-        extents: [usize; 3],
-        filter: [usize; 3],
-        weights: Option<Vec<f32>>,
+        op: &'static str, axes: usize, extents: [usize; 3], filter: [usize; 3], weights: Option<Vec<f32>>,
     ) -> Self {
         let (boundary, variant) = (Boundary::Zero, "auto".to_owned());
         Self { op, axes, extents, filter, weights, boundary, variant, outputs: None }

@@ -53,10 +53,7 @@ fn largest_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
 
 /// The products of all passes of a `size`, lowered once.
 fn once(
-    known: &mut HashMap<usize, Program>,
-    size: usize,
-    product: &GemmBatched,
-    profile: &DeviceProfile,
+    known: &mut HashMap<usize, Program>, size: usize, product: &GemmBatched, profile: &DeviceProfile,
 ) -> Result<Program> {
     if let Some(program) = known.get(&size) {
         return Ok(program.clone());
@@ -143,11 +140,7 @@ const PRODUCTS: usize = 4 * 528;
 /// Writes the gradient with respect to weights: transforms tiles of gradients too, and each of 36 products sums
 /// over tiles. For enough products, images are divided into slices, summed at the end.
 pub(super) fn weights(
-    program: &mut Program,
-    c: &Correlation,
-    chunks: &[ImageChunk],
-    output: Binding,
-    profile: &DeviceProfile,
+    program: &mut Program, c: &Correlation, chunks: &[ImageChunk], output: Binding, profile: &DeviceProfile,
 ) -> Result<()> {
     let tiles = tiles(c);
     let [from, to] = [c.groups * c.from, c.groups * c.to];

@@ -94,11 +94,7 @@ pub(super) fn refused(op: &Attention) -> Option<&'static str> {
 }
 
 pub(super) fn lower(
-    op: &Attention,
-    name: &str,
-    dtype: DType,
-    program: &mut CudaProgram,
-    profile: &CudaProfile,
+    op: &Attention, name: &str, dtype: DType, program: &mut CudaProgram, profile: &CudaProfile,
 ) -> Result<()> {
     let division = SplitDivision::new(op, profile);
     let SplitDivision { head, stages, shared, row_tiles, parts, .. } = division;

@@ -172,10 +172,7 @@ impl CudaGpu {
     /// # Errors
     /// [`Buffer`](ErrorKind::Buffer) if `address` is not a multiple of the element size.
     pub unsafe fn wrap<T: Element>(
-        &self,
-        address: u64,
-        len: usize,
-        owner: impl Any + Send + Sync,
+        &self, address: u64, len: usize, owner: impl Any + Send + Sync,
     ) -> Result<CudaBuffer<T>> {
         let bytes = bytes_of::<T>(len)?;
         if !address.is_multiple_of(T::DTYPE.size() as u64) {
@@ -393,28 +390,20 @@ impl CudaStream {
     /// [`Shape`](ErrorKind::Shape) if the lengths differ; [`Buffer`](ErrorKind::Buffer) if either side
     /// belongs to another `CudaGpu`; device lost.
     pub fn upload<'a, T: Element>(
-        &self,
-        from: impl Into<PinnedSlice<'a, T>>,
-        to: impl Into<CudaSlice<'a, T>>,
+        &self, from: impl Into<PinnedSlice<'a, T>>, to: impl Into<CudaSlice<'a, T>>,
     ) -> Result<()> {
         self.transfer("upload", from.into(), to.into(), Transfer::ToDevice)
     }
 
     /// Enqueues a copy from the device to pinned memory. Returns at once. Fails like [`CudaStream::upload`].
     pub fn download<'a, T: Element>(
-        &self,
-        from: impl Into<CudaSlice<'a, T>>,
-        to: impl Into<PinnedSlice<'a, T>>,
+        &self, from: impl Into<CudaSlice<'a, T>>, to: impl Into<PinnedSlice<'a, T>>,
     ) -> Result<()> {
         self.transfer("download", to.into(), from.into(), Transfer::ToHost)
     }
 
     fn transfer<T: Element>(
-        &self,
-        doing: &str,
-        host: PinnedSlice<'_, T>,
-        device: CudaSlice<'_, T>,
-        way: Transfer,
+        &self, doing: &str, host: PinnedSlice<'_, T>, device: CudaSlice<'_, T>, way: Transfer,
     ) -> Result<()> {
         if host.len != device.len {
             return Err(err!(
@@ -468,9 +457,7 @@ impl CudaStream {
     /// - [`Buffer`](ErrorKind::Buffer): a slice of another `CudaGpu`, or a source that was never written.
     /// - Device lost.
     pub fn copy<'a, T: Element>(
-        &self,
-        from: impl Into<CudaSlice<'a, T>>,
-        to: impl Into<CudaSlice<'a, T>>,
+        &self, from: impl Into<CudaSlice<'a, T>>, to: impl Into<CudaSlice<'a, T>>,
     ) -> Result<()> {
         let (from, to) = (from.into().untyped(), to.into().untyped());
         if from.len != to.len {

@@ -141,11 +141,7 @@ impl Tiling {
 
     /// Returns why it cannot be compiled or run, if so.
     pub(super) fn wrong(
-        &self,
-        factor: TileFactor,
-        a: TileLines,
-        b: TileLines,
-        profile: &CudaProfile,
+        &self, factor: TileFactor, a: TileLines, b: TileLines, profile: &CudaProfile,
     ) -> Option<String> {
         let Self { tile: [m, n, k], warps: [warps_m, warps_n], stages, .. } = *self;
         let block_k = factor.block_k();
@@ -254,12 +250,7 @@ pub(super) struct TileRow {
 }
 
 const fn row(
-    tile: [u32; 3],
-    warps: [u32; 2],
-    stages: u32,
-    resident: u32,
-    [rate, alone]: [f64; 2],
-    measured: &'static str,
+    tile: [u32; 3], warps: [u32; 2], stages: u32, resident: u32, [rate, alone]: [f64; 2], measured: &'static str,
 ) -> TileRow {
     TileRow { tiling: Tiling { tile, warps, stages, resident }, rate, alone, measured }
 }
@@ -376,11 +367,7 @@ impl TileRow {
     /// Predicts the seconds of a product whose k is cut into slices of so many steps: of full waves, then of the rest,
     /// during which multiprocessors hold fewer blocks; or of the memory.
     pub(super) fn seconds(
-        &self,
-        work: &TileWork,
-        [steps, slices]: [usize; 2],
-        factor: TileFactor,
-        lines: [TileLines; 2],
+        &self, work: &TileWork, [steps, slices]: [usize; 2], factor: TileFactor, lines: [TileLines; 2],
         profile: &CudaProfile,
     ) -> f64 {
         let blocks = self.tiling.blocks(work.m, work.n) as f64 * (work.products * slices) as f64;
@@ -407,11 +394,7 @@ impl TileRow {
 
 /// Returns the fastest row for a product that is not cut into slices.
 pub(super) fn suits(
-    factor: TileFactor,
-    a: TileLines,
-    b: TileLines,
-    work: &TileWork,
-    profile: &CudaProfile,
+    factor: TileFactor, a: TileLines, b: TileLines, work: &TileWork, profile: &CudaProfile,
 ) -> Result<TileRow> {
     let steps = |row: &TileRow| work.k.div_ceil(row.tiling.tile[2] as usize);
     let time = |row: &TileRow| row.seconds(work, [steps(row), 1], factor, [a, b], profile);
@@ -446,11 +429,7 @@ pub(super) fn policy(factor: TileFactor, profile: &CudaProfile) -> (&'static str
 
 /// Returns the kernel of a variant; fails as [`check_factor`].
 pub(super) fn kernel(
-    name: &str,
-    variant: &str,
-    factor: TileFactor,
-    source: &'static str,
-    entry: &'static str,
+    name: &str, variant: &str, factor: TileFactor, source: &'static str, entry: &'static str,
 ) -> Result<CudaKernel> {
     check_factor(name, variant, factor)?;
     let kernel = CudaKernel::new(source, entry, factor.arch());

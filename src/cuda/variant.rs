@@ -16,10 +16,7 @@ pub struct CudaVariant {
 
 /// Resolves a variant by name. `auto` asks `policy`; another name must exist and run on the device.
 pub(super) fn choose(
-    op: &str,
-    asked: &str,
-    variants: &'static [CudaVariant],
-    profile: &CudaProfile,
+    op: &str, asked: &str, variants: &'static [CudaVariant], profile: &CudaProfile,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static CudaVariant, Decision)> {
     let (name, why) = if asked == "auto" { policy() } else { (asked, String::new()) };

@@ -1,5 +1,3 @@
-//! BLAS's caxpy: a complex vector and a multiple of another.
-
 use crate::program::prelude::*;
 
 /// Adds a multiple of a complex vector to another, in place: `y[i] = alpha x[i] + y[i]`.

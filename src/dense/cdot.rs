@@ -1,5 +1,3 @@
-//! BLAS's cdotu and cdotc: the scalar product of complex vectors.
-
 use crate::program::prelude::*;
 
 /// Multiplies two complex vectors to a scalar: `result = x[0] y[0] + ... + x[n - 1] y[n - 1]`, BLAS's `cdotu`; with

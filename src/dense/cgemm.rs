@@ -1,5 +1,3 @@
-//! BLAS's cgemm: the product of complex matrices.
-
 use super::{Gemm, PermuteAxes};
 use crate::program::prelude::*;
 

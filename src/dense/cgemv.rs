@@ -1,5 +1,3 @@
-//! BLAS's cgemv: a complex matrix and a vector.
-
 use crate::program::prelude::*;
 
 /// Multiplies a complex matrix by a vector: `y = alpha op(A) x + beta y`, where `op` may transpose, and take

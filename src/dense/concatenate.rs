@@ -1,5 +1,3 @@
-//! Arrays joined along an axis.
-
 use super::permute_axes::{packed, words_of};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! BLAS's gbmv: a band matrix and a vector.
-
 use super::banded::{BandMatrix, BandPacking, BandProduct, VARIANTS};
 use super::product::options::{ALPHA, BETA};
 use super::symv::asked_y;

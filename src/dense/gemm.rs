@@ -1,5 +1,3 @@
-//! The matrix product and its epilogue.
-
 use super::product::samples::samples;
 use super::product::{Product, ProductTile, ThreadTile, VARIANTS, options, product_descriptor, rows_of};
 use crate::program::facts::{Fact, Subject, fact};

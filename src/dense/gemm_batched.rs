@@ -1,5 +1,3 @@
-//! The matrix product of each pair in a batch.
-
 use super::product::samples::batched_samples;
 use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor, rows_of};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Products of matrices of different shapes in one call.
-
 use crate::program::prelude::*;
 
 /// Multiplies pairs of matrices of different shapes in one dispatch: `C[g] = alpha A[g] B[g] + beta C[g]`, where `A[g]`

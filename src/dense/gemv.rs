@@ -1,5 +1,3 @@
-//! The matrix-vector product.
-
 mod lowering;
 
 use super::DenseLayout;

@@ -1,5 +1,3 @@
-//! BLAS's ger: a matrix and an outer product.
-
 use crate::program::prelude::*;
 
 /// Adds an outer product to a matrix, in place: `a[i, j] = alpha x[i] y[j] + a[i, j]`.

@@ -1,5 +1,3 @@
-//! Elements around an array.
-
 use super::permute_axes::{MAX_AXES, packed, six, words_of};
 use super::strided_copy::list;
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Axes in another order.
-
 use super::Transpose;
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! BLAS's rot and rotm: rotations of pairs of elements.
-
 use crate::program::prelude::*;
 
 /// Rotates pairs of elements of two vectors, in place: `x[i] = c x[i] + s y[i]`, `y[i] = c y[i] - s x[i]`.

@@ -1,5 +1,3 @@
-//! BLAS's rotg: the rotation that makes an element 0.
-
 use crate::program::prelude::*;
 
 /// Finds the rotation that takes (a, b) to (r, 0): `c a + s b = r`, `c b - s a = 0`, `c^2 + s^2 = 1`.

@@ -1,5 +1,3 @@
-//! BLAS's rotmg: the modified rotation that makes an element 0.
-
 use crate::program::prelude::*;
 
 /// Finds the modified rotation H that makes the second of `(sqrt(d1) x1, sqrt(d2) y1)` 0: `h11 x1 + h12 y1 = x`,

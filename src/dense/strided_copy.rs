@@ -1,5 +1,3 @@
-//! Copies from arrays with gaps, in any order.
-
 use super::permute_axes::{MAX_AXES, packed, six, strides, words_of};
 use crate::program::prelude::*;
 
@@ -245,8 +243,7 @@ pub(super) const INFO: Operation = Operation {
 
 /// Reads a list of numbers from an option.
 pub(super) fn list<T: std::str::FromStr<Err: std::fmt::Display>>(
-    asked: &Asked<'_>,
-    name: &str,
+    asked: &Asked<'_>, name: &str,
 ) -> Result<Option<Vec<T>>> {
     let Some(text) = asked.settings().word(name) else { return Ok(None) };
     let numbers = text.split(',').map(|number| number.trim().parse::<T>());

@@ -1,5 +1,3 @@
-//! BLAS's swap: two vectors change places.
-
 use crate::program::prelude::*;
 
 /// Swaps two vectors, in place: `x[i], y[i] = y[i], x[i]`.

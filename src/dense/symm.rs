@@ -1,5 +1,3 @@
-//! BLAS's symm: products with a symmetric matrix.
-
 use super::product::Product;
 use super::triangle::{LOWER, SIDE, Triangle, UPPER, triangle_builders};
 use crate::program::prelude::*;

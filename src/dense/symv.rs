@@ -1,5 +1,3 @@
-//! BLAS's symv, sbmv and spmv: a symmetric matrix and a vector.
-
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::product::options::{ALPHA, BETA};
 use crate::program::prelude::*;

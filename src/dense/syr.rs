@@ -1,5 +1,3 @@
-//! BLAS's syr and spr: a symmetric matrix and an outer product of a vector with itself.
-
 use super::banded::{BandProduct, HalfMatrix, PACKED, half_builders};
 use super::triangle::{LOWER, UPPER, asked_upper};
 use crate::program::prelude::*;
@@ -81,12 +79,7 @@ impl Syr {
 
 /// Lowers an update by this many vectors.
 pub(super) fn update(
-    op: &'static str,
-    half: &HalfMatrix,
-    alpha: f32,
-    vectors: usize,
-    variant: &str,
-    profile: &DeviceProfile,
+    op: &'static str, half: &HalfMatrix, alpha: f32, vectors: usize, variant: &str, profile: &DeviceProfile,
 ) -> Result<Program> {
     let mut program = Program::of_only_variant(op, variant, VARIANTS, profile)?;
     let product = BandProduct { alpha, ..BandProduct::of_half(op, "dense/syr", half)? };

@@ -1,5 +1,3 @@
-//! BLAS's syr2 and spr2: a symmetric matrix and the outer products of two vectors.
-
 use super::banded::{HalfMatrix, half_builders};
 use super::syr::{A, OPTIONS, VARIANTS, asked_matrix, update};
 use crate::program::prelude::*;

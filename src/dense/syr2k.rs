@@ -1,5 +1,3 @@
-//! BLAS's syr2k: the products of two matrices with each other's transpose.
-
 use super::product::Product;
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! BLAS's syrk: the product of a matrix and its transpose.
-
 use super::product::{Product, WalkedKernel};
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
 use crate::program::prelude::*;

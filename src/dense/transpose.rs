@@ -1,5 +1,3 @@
-//! Matrix transposition.
-
 use super::predict::Rates;
 use crate::program::facts::{Fact, Subject};
 use crate::program::prelude::*;

@@ -89,12 +89,8 @@ impl Triangle {
 
     /// Adds the product of A's block that leads from some rows of `x` to others of `c`, both with leading dimensions.
     pub(super) fn append_share(
-        &self,
-        program: &mut Program,
-        [from, to]: [[usize; 2]; 2],
-        [(x, ldx), (c, ldc)]: [(Resource, usize); 2],
-        [alpha, beta]: [f32; 2],
-        (profile, shared): (&DeviceProfile, &mut Vec<usize>),
+        &self, program: &mut Program, [from, to]: [[usize; 2]; 2], [(x, ldx), (c, ldc)]: [(Resource, usize); 2],
+        [alpha, beta]: [f32; 2], (profile, shared): (&DeviceProfile, &mut Vec<usize>),
     ) -> Result<()> {
         let lda = self.layout_a().ld;
         let [row, column] = if self.right ^ self.trans { [from[0], to[0]] } else { [to[0], from[0]] };

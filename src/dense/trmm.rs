@@ -1,5 +1,3 @@
-//! BLAS's trmm: products with a triangular matrix.
-
 use super::product::Product;
 use super::triangle::{BLOCK, LOWER, SIDE, TRANS, Triangle, UNIT, UPPER, triangle_builders};
 use crate::program::prelude::*;
@@ -127,10 +125,7 @@ impl Trmm {
 
     /// Adds the products beside the diagonal of a range of blocks.
     fn multiply(
-        &self,
-        program: &mut Program,
-        blocks: [usize; 2],
-        (profile, shared): (&DeviceProfile, &mut Vec<usize>),
+        &self, program: &mut Program, blocks: [usize; 2], (profile, shared): (&DeviceProfile, &mut Vec<usize>),
     ) -> Result<()> {
         let Some([first, second]) = self.triangle.halves(blocks) else { return Ok(()) };
         let [ldb, ldc] = [self.triangle.layout_b(), self.triangle.layout_c()].map(|layout| layout.ld);

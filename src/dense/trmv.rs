@@ -1,5 +1,3 @@
-//! BLAS's trmv, tbmv and tpmv: a triangular matrix and a vector.
-
 use super::banded::{BandProduct, HALF, HALF_SHAPE, HalfMatrix, VARIANTS, half_builders};
 use super::triangle::{TRANS, UNIT};
 use crate::program::prelude::*;

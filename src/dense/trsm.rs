@@ -1,5 +1,3 @@
-//! BLAS's trsm: triangular systems with many right sides.
-
 use super::product::Product;
 use super::triangle::{BLOCK, LOWER, SIDE, TRANS, Triangle, UNIT, UPPER, triangle_builders};
 use crate::program::prelude::*;

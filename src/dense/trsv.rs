@@ -1,5 +1,3 @@
-//! BLAS's trsv, tbsv and tpsv: a triangular system with one right side.
-
 use super::banded::{BandParams, BandProduct, HALF, HALF_SHAPE, HalfMatrix, SIDE, half_builders};
 use super::triangle::{TRANS, UNIT};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! BLAS's axpy: adds a multiple of a vector to another.
-
 use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Applies one function to every element.
-
 use super::{DTYPES, Sweep, VARIANTS, bind_length};
 use crate::program::prelude::*;
 use std::fmt;

@@ -114,9 +114,7 @@ impl Sweep<'_> {
     /// Adds operands and dispatches; `params` makes the parameters of a dispatch over a number of elements, behind
     /// as many as the second number says.
     pub(crate) fn lower<P: KernelParams>(
-        self,
-        profile: &DeviceProfile,
-        params: impl Fn(u32, u32) -> P,
+        self, profile: &DeviceProfile, params: impl Fn(u32, u32) -> P,
     ) -> Result<Program> {
         let Self { op, dtype, n, .. } = self;
         let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());

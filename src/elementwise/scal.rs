@@ -1,5 +1,3 @@
-//! BLAS's scal: a multiple of a vector.
-
 use super::axpy::{alpha_word, scalar};
 use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! A function of one to four operands of any types, which may repeat along rows or columns.
-
 use crate::program::prelude::*;
 use std::fmt;
 use std::str::FromStr;

@@ -170,9 +170,7 @@ pub(super) fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
 
 /// Describes a device or an adapter with these features and limits.
 pub(super) fn profile(
-    info: &wgpu::AdapterInfo,
-    features: wgpu::Features,
-    limits: &wgpu::Limits,
+    info: &wgpu::AdapterInfo, features: wgpu::Features, limits: &wgpu::Limits,
     shapes: &[wgpu::CooperativeMatrixProperties],
 ) -> DeviceProfile {
     let subgroups = features.contains(wgpu::Features::SUBGROUP);
@@ -234,8 +232,7 @@ pub(super) fn profile(
 
 /// Opens `adapter`, if possible with semaphores that CUDA can import.
 async fn open(
-    adapter: &wgpu::Adapter,
-    desc: &wgpu::DeviceDescriptor<'_>,
+    adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>,
 ) -> std::result::Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     if let Some(opened) = super::shared::open(adapter, desc) {

@@ -179,11 +179,7 @@ impl OwnKernel {
     /// [`Shape`](ErrorKind::Shape) if `count` is not one element; [`TooLarge`](ErrorKind::TooLarge)
     /// if `max_items` is above 2^32 - 1; those of [`OwnKernel::record`]. Nothing is recorded then.
     pub fn record_counted<'c, E: Encoder>(
-        &self,
-        rec: &mut Recorder<E>,
-        args: &[Arg<'_>],
-        count: impl Into<Slice<'c, u32>>,
-        items_per_workgroup: u32,
+        &self, rec: &mut Recorder<E>, args: &[Arg<'_>], count: impl Into<Slice<'c, u32>>, items_per_workgroup: u32,
         max_items: usize,
     ) -> Result<()> {
         let (name, count) = (&self.name, count.into());
@@ -303,11 +299,7 @@ impl OwnKernel {
 
     /// Sets pipeline and bindings in the open pass. `workgroups` is for the profile, if the number is known.
     fn set<'r, E: Encoder>(
-        &self,
-        rec: &'r mut Recorder<E>,
-        args: &[Arg<'_>],
-        group: &wgpu::BindGroup,
-        workgroups: Option<[u32; 3]>,
+        &self, rec: &'r mut Recorder<E>, args: &[Arg<'_>], group: &wgpu::BindGroup, workgroups: Option<[u32; 3]>,
     ) -> Result<&'r mut wgpu::ComputePass<'static>> {
         if rec.is_profiled() {
             rec.begin_op(|| self.profiled(args, workgroups))?;

@@ -66,12 +66,7 @@ impl Gpu {
     /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup memory;
     /// divisions in users' fragments stay checked. Time counts from `begin`.
     pub(super) fn compile(
-        &self,
-        label: &str,
-        facts: TextFacts,
-        source: wgpu::ShaderSource<'static>,
-        trusted: bool,
-        begin: Instant,
+        &self, label: &str, facts: TextFacts, source: wgpu::ShaderSource<'static>, trusted: bool, begin: Instant,
     ) -> Result<CachedPipeline> {
         let TextFacts { interface, hash, has_users, .. } = facts;
         self.check_limits(label, &interface)?;

@@ -387,10 +387,7 @@ impl Profile {
 
     /// A line for `times` runs that together took `seconds`.
     fn row(
-        &self,
-        (name, workgroups, times): (String, String, usize),
-        seconds: Option<f64>,
-        bytes: Option<f64>,
+        &self, (name, workgroups, times): (String, String, usize), seconds: Option<f64>, bytes: Option<f64>,
         cost: Option<Cost>,
     ) -> [String; COLUMNS] {
         let total = self.seconds();

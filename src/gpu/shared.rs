@@ -356,10 +356,7 @@ impl Driver<'_> {
 
     /// Allocates memory for `buffer` or imports it, and binds it. Returns memory, size and a descriptor.
     fn bind(
-        &self,
-        buffer: vk::Buffer,
-        handle: vk::ExternalMemoryHandleTypeFlags,
-        import: Option<OwnedFd>,
+        &self, buffer: vk::Buffer, handle: vk::ExternalMemoryHandleTypeFlags, import: Option<OwnedFd>,
     ) -> std::result::Result<(vk::DeviceMemory, u64, OwnedFd), vk::Result> {
         // SAFETY: queries about handles that live.
         let (needs, types) = unsafe {
@@ -404,10 +401,7 @@ impl Driver<'_> {
 impl Driver<'_> {
     /// Imports memory, and binds `buffer` to it. Returns the memory and a descriptor of it.
     fn bind_imported(
-        &self,
-        buffer: vk::Buffer,
-        handle: vk::ExternalMemoryHandleTypeFlags,
-        info: vk::MemoryAllocateInfo<'_>,
+        &self, buffer: vk::Buffer, handle: vk::ExternalMemoryHandleTypeFlags, info: vk::MemoryAllocateInfo<'_>,
         fd: OwnedFd,
     ) -> std::result::Result<(vk::DeviceMemory, OwnedFd), vk::Result> {
         let given = fd.try_clone().map_err(|_| vk::Result::ERROR_TOO_MANY_OBJECTS)?;

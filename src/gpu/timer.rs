@@ -83,18 +83,13 @@ impl Gpu {
     /// # Errors
     /// Those of `record`; device lost.
     pub async fn measure_async(
-        &self,
-        runs: usize,
-        record: impl FnMut(&mut Recorder) -> Result<()>,
+        &self, runs: usize, record: impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         self.measure_by(Waiting::Yielding, runs, record).await
     }
 
     pub(super) async fn measure_by(
-        &self,
-        waiting: Waiting,
-        runs: usize,
-        mut record: impl FnMut(&mut Recorder) -> Result<()>,
+        &self, waiting: Waiting, runs: usize, mut record: impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         let runs = runs.clamp(1, MAX_RUNS as usize);
         let start = Instant::now();
@@ -116,10 +111,7 @@ impl Gpu {
 
     /// Submits `times` runs at once and waits for them.
     async fn repeat(
-        &self,
-        waiting: Waiting,
-        times: usize,
-        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
+        &self, waiting: Waiting, times: usize, record: &mut impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<()> {
         let mut rec = self.recorder();
         for _ in 0..times {
@@ -132,10 +124,7 @@ impl Gpu {
 
     /// Records `runs` runs into one submission and times each.
     async fn passes(
-        &self,
-        waiting: Waiting,
-        runs: usize,
-        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
+        &self, waiting: Waiting, runs: usize, record: &mut impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         if !self.profile().features.timestamps {
             return self.passes_by_wall_clock(waiting, runs, record).await;
@@ -180,10 +169,7 @@ impl Gpu {
     /// Submits the work and returns the first timestamps of each query set, as many as its number says, in ticks.
     /// All sets but the last use a multiple of 32 timestamps, as WebGPU requires for the offset.
     pub(super) async fn submit_stamped(
-        &self,
-        waiting: Waiting,
-        mut encoder: wgpu::CommandEncoder,
-        sets: &[(wgpu::QuerySet, u32)],
+        &self, waiting: Waiting, mut encoder: wgpu::CommandEncoder, sets: &[(wgpu::QuerySet, u32)],
     ) -> Result<Vec<u64>> {
         let stamps: u64 = sets.iter().map(|(_, used)| u64::from(*used)).sum();
         let resolved = self.scoped("timing", || {
@@ -208,10 +194,7 @@ impl Gpu {
     }
 
     async fn passes_by_wall_clock(
-        &self,
-        waiting: Waiting,
-        runs: usize,
-        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
+        &self, waiting: Waiting, runs: usize, record: &mut impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         let mut seconds = Vec::with_capacity(runs);
         for _ in 0..runs {

@@ -1,5 +1,3 @@
-//! Box blur.
-
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;

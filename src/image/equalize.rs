@@ -1,5 +1,3 @@
-//! Histogram equalisation.
-
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::primitives::{Histogram, Scan, Sum};

@@ -1,5 +1,3 @@
-//! Gaussian blur.
-
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, FilterLines, LinesForm};

@@ -1,5 +1,3 @@
-//! Brightness of RGB pixels.
-
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::program::prelude::*;

@@ -110,11 +110,7 @@ impl Image {
 
     /// Checks the image and returns input and output of the op `name`, whose output has `channels` channels.
     pub(super) fn operands(
-        &self,
-        name: &str,
-        dtype: DType,
-        channels: usize,
-        profile: &DeviceProfile,
+        &self, name: &str, dtype: DType, channels: usize, profile: &DeviceProfile,
     ) -> Result<Vec<Operand>> {
         if !TYPES.contains(&dtype) {
             return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8, f16 or f32"));
@@ -164,10 +160,7 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
 
 /// Returns the op on an image, with an output of this shape.
 pub(super) fn built(
-    asked: &Asked<'_>,
-    op: impl Op<f32> + Op<f16> + Op<u8> + 'static,
-    input: HostArray,
-    output: Vec<usize>,
+    asked: &Asked<'_>, op: impl Op<f32> + Op<f16> + Op<u8> + 'static, input: HostArray, output: Vec<usize>,
 ) -> Result<OpCall> {
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(output)];

@@ -1,5 +1,3 @@
-//! Median filter.
-
 use super::Image;
 use super::gaussian::boundaries;
 use super::layout::{self, INPUT, LAYOUT, TYPES};

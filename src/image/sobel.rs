@@ -1,5 +1,3 @@
-//! Sobel gradients.
-
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{LinesParams, source, target};

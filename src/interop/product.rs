@@ -73,10 +73,7 @@ impl Gpu {
     }
 
     fn row_major_product<T: Element>(
-        &self,
-        gemm: &Gemm,
-        a: &DenseMatrix<T>,
-        b: &DenseMatrix<T>,
+        &self, gemm: &Gemm, a: &DenseMatrix<T>, b: &DenseMatrix<T>,
     ) -> Result<DenseMatrix<T>>
     where
         Gemm: Op<T>,

@@ -327,12 +327,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     fn sparse(
-        &mut self,
-        rows: usize,
-        cols: usize,
-        entries: usize,
-        field: ValueField,
-        symmetry: Symmetry,
+        &mut self, rows: usize, cols: usize, entries: usize, field: ValueField, symmetry: Symmetry,
     ) -> Result<Triplets> {
         let room = entries.min(TRUSTED);
         let (row_idxs, col_idxs) = (with_room(OP, room)?, with_room(OP, room)?);

@@ -1,5 +1,3 @@
-//! The gradient of an activation.
-
 use super::by_name::FLOATS;
 use crate::dense::Activation;
 use crate::elementwise::{Sweep, VARIANTS};

@@ -1,5 +1,3 @@
-//! Adam.
-
 use super::sgd::{DEVICE_RATE, add_rate, check_factor, rate_spec};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::program::prelude::*;

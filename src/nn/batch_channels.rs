@@ -80,10 +80,7 @@ impl BatchChannels<'_> {
 
     /// Sums `dy`, and `dy` times the normalised `x`, over each channel.
     pub(super) fn gradients(
-        &self,
-        program: &mut Program,
-        [x, dy]: [Resource; 2],
-        statistics: ChannelStatistics,
+        &self, program: &mut Program, [x, dy]: [Resource; 2], statistics: ChannelStatistics,
         [dbeta, dgamma]: [Binding; 2],
     ) {
         self.join(program, &[x, dy], Some(statistics), [dbeta, dgamma], &[]);
@@ -91,12 +88,8 @@ impl BatchChannels<'_> {
 
     /// Writes the states of parts to scratch, and what they add up to to `results`.
     fn join(
-        &self,
-        program: &mut Program,
-        images: &[Resource],
-        statistics: Option<ChannelStatistics>,
-        results: [Binding; 2],
-        running: &[Binding],
+        &self, program: &mut Program, images: &[Resource], statistics: Option<ChannelStatistics>,
+        results: [Binding; 2], running: &[Binding],
     ) {
         let (channels, plane) = (self.channels(), self.plane());
         let items = plane / if self.vectors() { 4 } else { 1 };

@@ -1,5 +1,3 @@
-//! Batch norm for inference.
-
 use super::batch_program::{begin, built};
 use super::by_name::EPS;
 use super::rows::check_rows;

@@ -1,5 +1,3 @@
-//! The gradients of batch norm in training.
-
 use super::batch_channels::{BatchChannels, WORKGROUP};
 use super::batch_norm_train::SAMPLES;
 use super::batch_program::{begin, built};

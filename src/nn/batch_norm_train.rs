@@ -1,5 +1,3 @@
-//! Batch norm in training.
-
 use super::BatchNorm;
 use super::batch_channels::BatchChannels;
 use super::batch_program::{begin, built};

@@ -12,13 +12,8 @@ fn extents<'a>(formula: &str, shape: &'a [usize; 4]) -> &'a [usize] {
 /// Checks the shape of `x` and the epsilon, and begins a program of `flop` operations for each element, of the variant
 /// that `policy` takes for `auto`.
 pub(super) fn begin(
-    op: &Operation,
-    shape: [usize; 4],
-    eps: f32,
-    (variant, deterministic): (&str, bool),
-    flop: f64,
-    profile: &DeviceProfile,
-    policy: impl FnOnce() -> (&'static str, String),
+    op: &Operation, shape: [usize; 4], eps: f32, (variant, deterministic): (&str, bool), flop: f64,
+    profile: &DeviceProfile, policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<Program> {
     check_images(op.name, shape)?;
     let len = elements(op.name, "x", &shape)?;
@@ -39,9 +34,7 @@ pub(super) fn begin(
 
 /// Forms the op that `make` returns for the shape of `x`.
 pub(super) fn built<O: Op<f32> + 'static>(
-    asked: &mut Asked<'_>,
-    op: &Operation,
-    make: impl FnOnce([usize; 4], &Asked<'_>) -> Result<O>,
+    asked: &mut Asked<'_>, op: &Operation, make: impl FnOnce([usize; 4], &Asked<'_>) -> Result<O>,
 ) -> Result<OpCall> {
     let (x, shape) = asked.array::<4>("x")?;
     asked.check_type(&x)?;

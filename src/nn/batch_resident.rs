@@ -98,12 +98,7 @@ impl BatchChannels<'_> {
 
     /// Appends the kernel, and what clears the posts.
     pub(super) fn resident(
-        &self,
-        program: &mut Program,
-        tiles: Option<ChannelTiles>,
-        spec: Spec,
-        mut bindings: Vec<Binding>,
-        words: u64,
+        &self, program: &mut Program, tiles: Option<ChannelTiles>, spec: Spec, mut bindings: Vec<Binding>, words: u64,
         leave_out: bool,
     ) -> Result<()> {
         let Some(ChannelTiles { workgroup, items, shared, tiles }) = tiles else {

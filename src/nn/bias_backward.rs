@@ -1,5 +1,3 @@
-//! The gradient of a bias.
-
 use super::columns::Columns;
 use super::rows::check_rows;
 use crate::primitives::{Reduce, Sum};

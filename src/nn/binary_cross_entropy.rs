@@ -1,5 +1,3 @@
-//! Cross-entropy of logits with probabilities.
-
 use super::mean_loss::{MeanLoss, built};
 use crate::elementwise::VARIANTS;
 use crate::program::prelude::*;

@@ -61,9 +61,7 @@ where
 
 /// Forms a gradient of an op on rows.
 pub(super) fn of_rows_backward<O>(
-    asked: &mut Asked<'_>,
-    mut base: RowsBackward,
-    op: impl FnOnce(RowsBackward) -> O,
+    asked: &mut Asked<'_>, mut base: RowsBackward, op: impl FnOnce(RowsBackward) -> O,
 ) -> Result<OpCall>
 where
     O: Op<f32> + 'static,

@@ -129,11 +129,7 @@ impl Columns<'_> {
 
 /// Appends the mean of the `n` f32 numbers in `values`, written to `output`.
 pub(super) fn mean(
-    program: &mut Program,
-    values: Resource,
-    n: usize,
-    output: Resource,
-    profile: &DeviceProfile,
+    program: &mut Program, values: Resource, n: usize, output: Resource, profile: &DeviceProfile,
 ) -> Result<()> {
     let total = program.scratch(DType::F32.size() as u64);
     let sum = Op::<f32>::lower(&Reduce::new(Sum, n), profile)?;

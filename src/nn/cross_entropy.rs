@@ -1,5 +1,3 @@
-//! Cross-entropy of logits with labels.
-
 use super::columns::mean;
 use super::rows::{check_rows, check_steps, chunk_params, policy, reduction};
 use crate::program::prelude::*;

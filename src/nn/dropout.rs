@@ -1,5 +1,3 @@
-//! Dropout.
-
 use super::by_name::FLOATS;
 use crate::primitives::random::low_high;
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Means over the tokens of sequences.
-
 use super::by_name::FLOATS;
 use super::rows::check_steps;
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Pooling of windows.
-
 use super::by_name::pooling;
 use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};

@@ -1,5 +1,3 @@
-//! The gradient of pooling.
-
 use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::{Pool2d, PoolKind};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};

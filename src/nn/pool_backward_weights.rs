@@ -1,5 +1,3 @@
-//! The gradient of weighted pooling with respect to its weights.
-
 use super::by_name::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
 use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};

@@ -1,5 +1,3 @@
-//! Rotary position embedding.
-
 use super::by_name::FLOATS;
 use crate::program::prelude::*;
 use crate::program::rows::check_rows;

@@ -1,5 +1,3 @@
-//! The lowering that softmax and the norms share: statistics of each row, then each element normalised by them.
-
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::prelude::*;
 pub(super) use crate::program::rows::{RowTile, RowsParams, RowsPolicy, check_rows, policy, reduction, tile};
@@ -419,8 +417,7 @@ impl RowsLowering<'_> {
 
 /// Lowers the ops that `make` forms for (rows, n), so that every form of the kernels is reached.
 pub(super) fn samples<O: Op<f32> + Op<f16>>(
-    profile: &DeviceProfile,
-    make: impl Fn(usize, usize) -> Vec<O>,
+    profile: &DeviceProfile, make: impl Fn(usize, usize) -> Vec<O>,
 ) -> Result<Vec<Program>> {
     // Aligned and not, short rows and long ones, full registers and not.
     let shapes = [(3, 5), (256, 4), (7, 1000), (2, 1001), (1, 4096), (5, 1028)];

@@ -1,5 +1,3 @@
-//! The lowering that the gradients of softmax and of the norms share.
-
 use super::columns::Columns;
 use super::rows::{RowsPolicy, check_eps, check_rows, check_steps, chunk_params, policy, reduction, tile};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Tokens drawn from logits.
-
 use super::by_name::FLOATS;
 use super::dropout::{OFFSET, SEED, STREAM};
 use crate::primitives::random::low_high;

@@ -1,5 +1,3 @@
-//! Stochastic gradient descent.
-
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! The mean squared error.
-
 use super::mean_loss::{MeanLoss, built};
 use crate::elementwise::VARIANTS;
 use crate::program::prelude::*;

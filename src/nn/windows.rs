@@ -158,9 +158,7 @@ impl Windows {
 
     /// Calls `record` with parameters and bindings for each chunk of planes that fits the bindings.
     pub(super) fn each_chunk(
-        &self,
-        program: &mut Program,
-        operands: &ChunkedOperands<'_>,
+        &self, program: &mut Program, operands: &ChunkedOperands<'_>,
         mut record: impl FnMut(&mut Program, WindowsParams, &[Binding], &[Binding]),
     ) {
         let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;

@@ -1,5 +1,3 @@
-//! Grids that are fine where a field varies.
-
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Differences of neighbours.
-
 use super::DTYPES;
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The order of keys.
-
 use super::sort::RadixSort;
 use crate::elementwise::{MAPPED, MapFn, asked_map};
 use crate::program::prelude::*;

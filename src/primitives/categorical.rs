@@ -1,5 +1,3 @@
-//! Random categories of given weights.
-
 use super::random::low_high;
 use crate::program::prelude::*;
 

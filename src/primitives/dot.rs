@@ -1,5 +1,3 @@
-//! BLAS's dot: the scalar product.
-
 use super::DTYPES;
 use crate::program::prelude::*;
 

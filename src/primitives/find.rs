@@ -1,5 +1,3 @@
-//! The first place at which a predicate holds.
-
 use super::select::KEEP;
 use super::{DTYPES, Predicate};
 use crate::program::prelude::*;

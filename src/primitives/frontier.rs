@@ -1,5 +1,3 @@
-//! Work lists made on the device: the items that want more work, and how many children they get.
-
 mod levels;
 
 pub(super) use levels::{Levels, rooms};

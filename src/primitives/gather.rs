@@ -1,5 +1,3 @@
-//! Rows of a table by index.
-
 use crate::program::prelude::*;
 use crate::program::rows::check_rows;
 

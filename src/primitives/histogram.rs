@@ -1,5 +1,3 @@
-//! Histograms: the number of elements in each bin.
-
 mod bins;
 mod lowering;
 mod policy;

@@ -1,5 +1,3 @@
-//! Points counted by the bins of two axes.
-
 use super::histogram::{Histogram, Rule};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Histograms of the channels of interleaved elements.
-
 use super::histogram::{BinsParams, Histogram, Rule, binned};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Whether an array is sorted.
-
 use super::DTYPES;
 use crate::program::prelude::*;
 

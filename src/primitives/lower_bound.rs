@@ -1,5 +1,3 @@
-//! The first place of each needle in sorted elements.
-
 use super::search::{self, SEARCH, SearchForm, VARIANTS, search_lengths};
 use crate::program::prelude::*;
 

@@ -30,10 +30,7 @@ pub(super) fn asked_elements(asked: &mut Asked<'_>) -> Result<(Vec<Role>, DType,
 
 /// Lowers the op to its kernel; `by` is a number that the kernel reads.
 pub(super) fn lower(
-    (op, file): (&'static str, &'static str),
-    (n, by, counted): (usize, u32, bool),
-    variant: &str,
-    dtype: DType,
+    (op, file): (&'static str, &'static str), (n, by, counted): (usize, u32, bool), variant: &str, dtype: DType,
     profile: &DeviceProfile,
 ) -> Result<Program> {
     let mut program = Program::of_only_variant(op, variant, VARIANTS, profile)?;

@@ -1,5 +1,3 @@
-//! Two sorted arrays merged to one.
-
 use super::DTYPES;
 use super::sort::key_spec;
 use crate::program::prelude::*;
@@ -179,12 +177,7 @@ pub(super) struct MergeJob {
 /// Merges ranges of two operands of `lens` elements to the places from `begin` on: operands `a`, `b`, `output`. Ranges
 /// may begin where a slice could not be bound.
 pub(crate) fn part(
-    dtype: DType,
-    lens: [usize; 3],
-    [a, b]: [&Range<usize>; 2],
-    begin: usize,
-    descending: bool,
-    profile: &DeviceProfile,
+    dtype: DType, lens: [usize; 3], [a, b]: [&Range<usize>; 2], begin: usize, descending: bool, profile: &DeviceProfile,
 ) -> Result<Program> {
     let operand = |name, len, access| Operand { name, dtype, len, access };
     let mut program = Program::of_only_variant(INFO.name, "auto", VARIANTS, profile)?;
@@ -222,11 +215,8 @@ fn diagonals(program: &mut Program, spec: Spec) -> usize {
 /// Finds where the tiles of `threads * items` elements of a merge begin in its first input. `spec` says how words are
 /// compared. If the device counts the elements, the words behind the begins are both lengths.
 pub(super) fn find_tiles(
-    program: &mut Program,
-    spec: Spec,
-    inputs: [Binding; 2],
-    ([a_len, b_len], lengths): ([u32; 2], Option<[Binding; 2]>),
-    [threads, items]: [u32; 2],
+    program: &mut Program, spec: Spec, inputs: [Binding; 2],
+    ([a_len, b_len], lengths): ([u32; 2], Option<[Binding; 2]>), [threads, items]: [u32; 2],
 ) -> Binding {
     let tiles = (u64::from(a_len) + u64::from(b_len)).div_ceil(u64::from(threads * items));
     let begins = program.scratch(4 * (tiles.max(1) + if lengths.is_some() { 2 } else { 0 }));

@@ -1,5 +1,3 @@
-//! Merge sort by an order of the user's own.
-
 use super::merge::merge_spec;
 use super::values::Values;
 use super::{DTYPES, Gather};

@@ -1,5 +1,3 @@
-//! The element at a rank.
-
 use super::WORDS;
 use super::sort::key_spec;
 use super::top_k::{kth_number, word_parts};

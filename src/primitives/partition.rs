@@ -1,5 +1,3 @@
-//! Stable partition.
-
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use super::select::{KEEP, asked_keep};

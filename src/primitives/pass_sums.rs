@@ -15,10 +15,7 @@ kernel_params! {
 /// Copies the elements `send` of `data` to `sent`, combines those of `sum` with `arrived` to `data` and `sums`, and
 /// takes those of `take` from `taken`: operands `data` of `n` elements, and the four of `unit` words.
 pub(crate) fn pass_sums(
-    dtype: DType,
-    function: &ZipFn,
-    (n, unit): (usize, usize),
-    [send, sum, take]: [Range<usize>; 3],
+    dtype: DType, function: &ZipFn, (n, unit): (usize, usize), [send, sum, take]: [Range<usize>; 3],
     profile: &DeviceProfile,
 ) -> Result<Program> {
     const OP: &str = "pass-sums";

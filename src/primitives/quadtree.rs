@@ -1,5 +1,3 @@
-//! Quadtrees over points in the plane.
-
 use super::compact::VARIANTS;
 use super::frontier::{Levels, decision, rooms};
 use super::{Partition, RadixSort};

@@ -1,5 +1,3 @@
-//! Quantiles.
-
 use super::{NthElement, RadixSort};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Random numbers.
-
 use crate::program::prelude::*;
 
 /// The distribution of random numbers, and their type.

@@ -1,5 +1,3 @@
-//! Reduction of an array, or of each row of a matrix, to one value.
-
 mod lowering;
 
 use super::operator::{Operator, Reducer, STATE, Sum, asked_elements, by_operator, by_state};
@@ -134,10 +132,7 @@ lowers! {
 
 /// Reduces a vector by an operator that another op has.
 pub(super) fn reduced(
-    operator: &Operator,
-    (n, counted): (usize, bool),
-    dtype: DType,
-    profile: &DeviceProfile,
+    operator: &Operator, (n, counted): (usize, bool), dtype: DType, profile: &DeviceProfile,
 ) -> Result<Program> {
     let desc = Reduce { counted, ..Reduce::new((), n).variant("coarsened") };
     ReduceLowering::new(&desc, operator, dtype, profile)?.run()

@@ -1,5 +1,3 @@
-//! One result for each run of equal keys.
-
 use super::operator::{Reducer, Sum, asked_keys, asked_values, by_operator, by_state, counted_results};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};

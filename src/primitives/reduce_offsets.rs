@@ -1,5 +1,3 @@
-//! One result for each segment between offsets.
-
 use super::operator::{Operator, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::segmented_sort::asked_offsets;
 use super::state::Monoid;

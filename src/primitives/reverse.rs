@@ -1,5 +1,3 @@
-//! Elements in reverse order.
-
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Elements rotated.
-
 use super::made::{self, MADE, VARIANTS};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Runs of equal neighbours with their lengths.
-
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Prefix sums of an array, or of each row of a matrix, for any associative operator.
-
 mod lowering;
 mod policy;
 

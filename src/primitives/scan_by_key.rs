@@ -1,5 +1,3 @@
-//! Prefix sums that restart where a key changes.
-
 use super::operator::{OP, Reducer, STATE, Sum, asked_keys, asked_values, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, Max, MeanVariance, Min, MinMax, StateOp, WORDS};

@@ -1,5 +1,3 @@
-//! Prefixes that restart at offsets.
-
 use super::operator::{OP, Operator, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::segmented_sort::asked_offsets;

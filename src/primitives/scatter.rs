@@ -1,5 +1,3 @@
-//! Rows written or combined by index.
-
 use super::RadixSort;
 use super::gather::{count_invalid, rows_of};
 use crate::program::prelude::*;

@@ -42,10 +42,7 @@ pub(super) const SEARCH: Operation = Operation {
 
 /// Lowers a search by the kernel of this file and name.
 pub(super) fn lower(
-    (op, file): (&'static str, &'static str),
-    form: &SearchForm,
-    dtype: DType,
-    profile: &DeviceProfile,
+    (op, file): (&'static str, &'static str), form: &SearchForm, dtype: DType, profile: &DeviceProfile,
 ) -> Result<Program> {
     let SearchForm { n, needles, .. } = *form;
     let (variant, decision) = choose(op, &form.variant, VARIANTS, profile, || policy(n, needles, profile))?;

@@ -1,5 +1,3 @@
-//! One result for each segment between flags.
-
 use super::operator::{Reducer, Sum, asked_row, by_operator, by_state, counted_results};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};

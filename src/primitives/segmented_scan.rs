@@ -1,5 +1,3 @@
-//! Prefix sums that restart at flags.
-
 use super::operator::{OP, Reducer, STATE, Sum, asked_row, by_operator, by_state};
 use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
 use super::{Affine, CustomOp, DTYPES, Max, MeanVariance, Min, StateOp};

@@ -1,5 +1,3 @@
-//! Sort of the keys of each segment.
-
 use super::scan_offsets::mark_heads;
 use super::sort::{RadixSort, key_spec};
 use super::values::Values;
@@ -171,12 +169,7 @@ impl SegmentedSort {
 
     /// Sorts the segments that hold a whole tile and more. `pairs` are each input and its output.
     fn sort_long(
-        &self,
-        mut program: Program,
-        profile: &DeviceProfile,
-        by_key: Program,
-        ends: Binding,
-        pairs: Vec<Binding>,
+        &self, mut program: Program, profile: &DeviceProfile, by_key: Program, ends: Binding, pairs: Vec<Binding>,
     ) -> Result<Program> {
         let Self { n, .. } = *self;
         let tiles = n.div_ceil(TILE);

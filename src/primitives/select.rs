@@ -1,5 +1,3 @@
-//! Stable selection.
-
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::program::prelude::*;

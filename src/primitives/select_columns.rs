@@ -1,5 +1,3 @@
-//! Stable selection from several arrays by the same flags.
-
 use super::Select;
 use crate::primitives::Predicate;
 use crate::program::prelude::*;

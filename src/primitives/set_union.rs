@@ -1,5 +1,3 @@
-//! The elements of two sorted arrays.
-
 use super::compact::{policy, scan_counts};
 use super::lookback::Posts;
 use super::merge::find_tiles;

@@ -56,11 +56,7 @@ pub(super) const SETS: Operation = Operation {
 
 /// Keeps the elements of `a` that have a partner in `b`, or none (`alone`).
 pub(super) fn lower(
-    op: &'static str,
-    alone: bool,
-    form: &SetForm,
-    dtype: DType,
-    profile: &DeviceProfile,
+    op: &'static str, alone: bool, form: &SetForm, dtype: DType, profile: &DeviceProfile,
 ) -> Result<Program> {
     let SetForm { n, m, counted, values, .. } = *form;
     let mut outputs = vec![("output", dtype)];
@@ -131,11 +127,7 @@ pub(super) fn lower(
 /// Marks elements of the first operand, of `n`, that have a partner in the second, of `m`, or none (`alone`): a bit for
 /// each. `counted`, the next operands are the lengths of both.
 pub(super) fn mark(
-    program: &mut Program,
-    [n, m]: [usize; 2],
-    dtype: DType,
-    (alone, counted): (bool, bool),
-    profile: &DeviceProfile,
+    program: &mut Program, [n, m]: [usize; 2], dtype: DType, (alone, counted): (bool, bool), profile: &DeviceProfile,
 ) -> Result<Binding> {
     let len = u64::from(index_u32(program.op, "n + m", n.saturating_add(m))?);
     let bound: Vec<_> = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();

@@ -1,5 +1,3 @@
-//! A random permutation of elements.
-
 use super::random::low_high;
 use super::{Argsort, Distribution, Gather, RadixSort, Random};
 use crate::program::prelude::*;

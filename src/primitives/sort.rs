@@ -1,5 +1,3 @@
-//! Radix sort of keys, or of keys with values.
-
 mod lowering;
 mod narrow;
 mod policy;

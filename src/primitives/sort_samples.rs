@@ -40,11 +40,7 @@ pub(crate) fn draw(dtype: DType, n: usize, count: usize, seed: u32, profile: &De
 /// For each of `count` numbers, as sorts give them to keys, finds how many of `n` sorted keys come before it, and how
 /// many do not come after it: operands `sorted`, `numbers`, `bounds`.
 pub(crate) fn bounds(
-    dtype: DType,
-    n: usize,
-    count: usize,
-    descending: bool,
-    profile: &DeviceProfile,
+    dtype: DType, n: usize, count: usize, descending: bool, profile: &DeviceProfile,
 ) -> Result<Program> {
     const OP: &str = "sort-bounds";
     let operand = |name, dtype, len, access| Operand { name, dtype, len, access };

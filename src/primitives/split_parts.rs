@@ -1,5 +1,3 @@
-//! Stable partition into several parts.
-
 use super::WORDS;
 use super::sort::RadixSort;
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The k largest or smallest elements, with their positions.
-
 mod convert;
 mod lowering;
 mod payload;

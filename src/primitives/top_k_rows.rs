@@ -1,5 +1,3 @@
-//! The k largest or smallest elements of each row, with their positions.
-
 use super::segmented_sort::segments_of;
 use super::select_columns::PositionsOf;
 use super::sort::{RadixSort, key_spec};
@@ -395,11 +393,7 @@ impl TopKRows {
 
     /// Sorts the places of `count` elements, stably by row.
     fn sort_rows(
-        &self,
-        program: &mut Program,
-        dtype: DType,
-        [input, places, keys, order]: [Binding; 4],
-        count: u32,
+        &self, program: &mut Program, dtype: DType, [input, places, keys, order]: [Binding; 4], count: u32,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let sort = RadixSort::new(count as usize).when(!self.smallest, |op| op.descending()).with_values();

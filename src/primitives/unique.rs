@@ -1,5 +1,3 @@
-//! The first element of each run of equal neighbours.
-
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The first key of each run of equal keys, with its value.
-
 use super::compact::{Compaction, Keep, VARIANTS};
 use super::{DTYPES, WORDS};
 use crate::program::prelude::*;

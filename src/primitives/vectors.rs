@@ -19,11 +19,7 @@ pub(super) const VECTOR: Operation = Operation {
 };
 
 pub(super) fn lower(
-    name: &'static str,
-    operator: &Operator,
-    (n, counted): (usize, bool),
-    variant: &str,
-    dtype: DType,
+    name: &'static str, operator: &Operator, (n, counted): (usize, bool), variant: &str, dtype: DType,
     profile: &DeviceProfile,
 ) -> Result<Program> {
     let decision = Program::of_only_variant(name, variant, VARIANTS, profile)?.decision;

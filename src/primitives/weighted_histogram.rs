@@ -1,5 +1,3 @@
-//! Sums of weights by bin.
-
 use super::histogram::{Histogram, Rule, binned};
 use super::{RadixSort, ReduceOffsets, Sum, WORDS};
 use crate::program::prelude::*;

@@ -19,11 +19,7 @@ pub trait Supply {
     /// # Errors
     /// The supplier's own: unknown shape, no memory, unsupported type.
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray, String>;
 
     /// Returns whether to supply an optional input.
@@ -135,11 +131,7 @@ impl<'a> Asked<'a> {
 
     /// The next input, or a supplied one.
     fn next(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray> {
         let array = match (self.ask.inputs.pop(), &mut self.ask.supply) {
             (Some(array), _) => array,
@@ -192,10 +184,7 @@ impl<'a> Asked<'a> {
     }
 
     pub(crate) fn free_of<const N: usize>(
-        &mut self,
-        name: &str,
-        usual: [usize; N],
-        dtype: DType,
+        &mut self, name: &str, usual: [usize; N], dtype: DType,
     ) -> Result<(HostArray, [usize; N])> {
         let usual = self.usual(name, &usual);
         let array = self.next(name, Some(&usual), Some(dtype), None)?;

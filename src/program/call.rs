@@ -138,10 +138,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
 
     /// Adds the op to `target`, with its operands in the program's order.
     pub(crate) fn put<R: Sink<X>, const N: usize>(
-        self,
-        target: &mut R,
-        names: &'static [&'static str; N],
-        slices: [X::RawSlice<'a>; N],
+        self, target: &mut R, names: &'static [&'static str; N], slices: [X::RawSlice<'a>; N],
     ) -> Result<()> {
         let PlanOn { executor, in_order, .. } = self.plan;
         let wanted = executor.operands();
@@ -161,9 +158,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
 
     /// As [`put`](Self::put), with operands whose number is known only when the program runs.
     pub(crate) fn put_named<R: Sink<X>>(
-        self,
-        target: &mut R,
-        required: impl Iterator<Item = Named<'a, X>>,
+        self, target: &mut R, required: impl Iterator<Item = Named<'a, X>>,
     ) -> Result<()> {
         let executor = &self.plan.executor;
         target.put(executor, &self.ordered(required)?)

@@ -166,10 +166,7 @@ impl Operation {
     /// [`Shape`](crate::ErrorKind::Shape) unless the call has the declared outputs, in their shapes. An output that the
     /// device counts has none.
     pub(crate) fn declared_outputs(
-        &self,
-        settings: &Settings,
-        extents: &Extents,
-        call: &OpCall,
+        &self, settings: &Settings, extents: &Extents, call: &OpCall,
     ) -> Result<Vec<Option<Vec<usize>>>> {
         let op = self.name;
         let roles: Vec<_> = call.operands.iter().filter(|role| role.is_output()).collect();

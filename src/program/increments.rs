@@ -36,11 +36,7 @@ impl Increments {
     /// Lowers an op whose vectors have these increments by `unit`, which lowers it with increments of 1. Vectors with
     /// others pass through scratch. A number of a vector is `width` elements.
     pub(crate) fn lower(
-        self,
-        op: &'static str,
-        width: usize,
-        profile: &DeviceProfile,
-        unit: impl FnOnce() -> Result<Program>,
+        self, op: &'static str, width: usize, profile: &DeviceProfile, unit: impl FnOnce() -> Result<Program>,
     ) -> Result<Program> {
         self.check(op)?;
         let unit = unit()?;
@@ -100,11 +96,7 @@ impl Increments {
 
 /// Adds the dispatch that copies a vector from one end to the other; `back` to its own places.
 fn move_vector(
-    program: &mut Program,
-    operand: &Operand,
-    (width, increment): (usize, isize),
-    ends: [Binding; 2],
-    back: bool,
+    program: &mut Program, operand: &Operand, (width, increment): (usize, isize), ends: [Binding; 2], back: bool,
 ) {
     let (n, halves) = (operand.len / width, operand.dtype == DType::F16);
     // Reversed twice is as it was, so that a thread has both halves of a word.

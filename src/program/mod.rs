@@ -384,10 +384,7 @@ impl Dispatch {
 impl Program {
     /// Begins the program of an op with one variant.
     pub(crate) fn of_only_variant(
-        op: &'static str,
-        asked: &str,
-        variants: &'static [Variant],
-        profile: &DeviceProfile,
+        op: &'static str, asked: &str, variants: &'static [Variant], profile: &DeviceProfile,
     ) -> Result<Self> {
         let only = || (variants[0].name, "the only variant".to_owned());
         Ok(Self::new(op, choose(op, asked, variants, profile, only)?.1))

@@ -219,10 +219,7 @@ pub(crate) const LENGTH: Setting = Setting::array("length", "u32 (1)");
 
 /// As [`choose_with`], for ops without the switch `deterministic`: only the device may ask for repeated bits.
 pub(crate) fn choose(
-    op: &str,
-    asked: &str,
-    variants: &'static [Variant],
-    profile: &DeviceProfile,
+    op: &str, asked: &str, variants: &'static [Variant], profile: &DeviceProfile,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
     choose_with(op, asked, variants, profile, Bits { rounds: true, deterministic: false }, policy)
@@ -232,11 +229,7 @@ pub(crate) fn choose(
 /// fit the device. Denied variants are skipped, and so are those whose bits vary, if the op or the device asks for
 /// repeated bits.
 pub(crate) fn choose_with(
-    op: &str,
-    asked: &str,
-    variants: &'static [Variant],
-    profile: &DeviceProfile,
-    bits: Bits,
+    op: &str, asked: &str, variants: &'static [Variant], profile: &DeviceProfile, bits: Bits,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
     let mut policy = Some(policy);
@@ -245,11 +238,7 @@ pub(crate) fn choose_with(
 
 /// [`choose_with`], compiled once for all policies; calls `policy` at most once.
 fn resolve(
-    op: &str,
-    asked: &str,
-    variants: &'static [Variant],
-    profile: &DeviceProfile,
-    bits: Bits,
+    op: &str, asked: &str, variants: &'static [Variant], profile: &DeviceProfile, bits: Bits,
     policy: &mut dyn FnMut() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
     let find = |name: &str| {

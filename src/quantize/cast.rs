@@ -1,5 +1,3 @@
-//! Casts f32 to f16 and back.
-
 use super::quantize::workgroups;
 use crate::program::prelude::*;
 

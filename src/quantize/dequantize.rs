@@ -1,5 +1,3 @@
-//! Decodes bytes with scales.
-
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
 use crate::program::prelude::*;

@@ -394,12 +394,7 @@ impl GemmInt8 {
     }
 
     fn product(
-        &self,
-        program: &mut Program,
-        way: Int8Way,
-        division: Division,
-        end: Int8End,
-        profile: &DeviceProfile,
+        &self, program: &mut Program, way: Int8Way, division: Division, end: Int8End, profile: &DeviceProfile,
     ) -> Result<()> {
         let (name, tile) = (self.name(), division.tile);
         // `tiled` has two loops that load a step of k and one over it. The others take far fewer rounds for the
@@ -472,11 +467,7 @@ impl GemmInt8 {
 
     /// Reads a factor of words along k in place, or packs it in a pass. `columns`: stored rows do not run along k.
     fn factor(
-        &self,
-        program: &mut Program,
-        operand: usize,
-        [rows, length]: [usize; 2],
-        columns: bool,
+        &self, program: &mut Program, operand: usize, [rows, length]: [usize; 2], columns: bool,
         profile: &DeviceProfile,
     ) -> Result<Int8Factor> {
         let words = self.words();

@@ -1,5 +1,3 @@
-//! Encodes elements as bytes with scales.
-
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use crate::program::prelude::*;
 use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};

@@ -1,5 +1,3 @@
-//! The activations, in f64.
-
 use crate::elementwise::Activation;
 use std::f64::consts::PI;
 

@@ -1,5 +1,3 @@
-//! The gradient of an activation.
-
 use super::activation::normal;
 use super::prelude::*;
 use crate::dense::Activation;

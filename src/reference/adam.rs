@@ -1,5 +1,3 @@
-//! Adam.
-
 use super::prelude::*;
 use crate::nn::Adam;
 

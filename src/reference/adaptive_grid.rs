@@ -1,5 +1,3 @@
-//! Grids that are fine where a field varies.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -32,9 +30,7 @@ pub fn adaptive_grid_bound(samples: &[f32]) -> f64 {
 /// Returns the cells of a grid, and the mean and range of each. `field` gives the samples at points of the unit square,
 /// and `splits` whether a cell above the deepest level splits, by cell and range.
 pub fn adaptive_grid(
-    field: impl Fn(f64, f64) -> f32,
-    levels: std::ops::RangeInclusive<u32>,
-    splits: impl Fn(&[u32; 4], f32) -> bool,
+    field: impl Fn(f64, f64) -> f32, levels: std::ops::RangeInclusive<u32>, splits: impl Fn(&[u32; 4], f32) -> bool,
     limit: usize,
 ) -> (Vec<[u32; 4]>, Vec<[f32; 2]>) {
     let measured = |level: u32, x: u32, y: u32| {

@@ -1,5 +1,3 @@
-//! Differences of neighbours.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! The order of keys.
-
 use super::prelude::*;
 use super::sort::bits_asked;
 use super::sort_positions;

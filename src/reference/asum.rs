@@ -1,5 +1,3 @@
-//! The sum of magnitudes.
-
 use super::prelude::*;
 use super::reduce_bound;
 use crate::primitives::Operator;

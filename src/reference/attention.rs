@@ -1,5 +1,3 @@
-//! Scaled dot-product attention.
-
 use super::prelude::*;
 use crate::attention::{Attention, KvType, ScoreStage, may_run_on_matrices};
 use crate::element::fp8_value;
@@ -57,11 +55,7 @@ fn decoded(call: &OpCall, op: &Attention, at: usize, scales: Option<&[f32]>) -> 
 
 /// Widens `bound` for weights rounded to either f16 neighbour, subnormal or not, and for hardware that truncates sums.
 fn rounded_bound<T: Number>(
-    op: &Attention,
-    q: &[T],
-    (k, v): (&[f32], &[f32]),
-    inputs: AttentionInputs<'_>,
-    bound: &[f64],
+    op: &Attention, q: &[T], (k, v): (&[f32], &[f32]), inputs: AttentionInputs<'_>, bound: &[f64],
 ) -> Vec<f64> {
     let sizes: Vec<f32> = v.iter().map(|x| x.abs()).collect();
     let largest = sizes.iter().filter(|x| x.is_finite()).fold(0.0, |max: f32, x| max.max(*x));
@@ -83,11 +77,7 @@ pub struct AttentionInputs<'a> {
 
 /// Computes attention of each head in f64. Pass quantised keys and values decoded.
 pub fn attention<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    v: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], v: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<T> {
     rows(op, q, k, v, inputs, false, |row| row.exact().into_iter().map(T::from_f64).collect())
 }
@@ -95,11 +85,7 @@ pub fn attention<T: Number, K: Number>(
 /// Bounds the error of each element computed in f32: rounding of scores, exponentials, the sum of weights, and the
 /// sum of weighted values.
 pub fn attention_bound<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    v: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], v: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<f64> {
     rows(op, q, k, v, inputs, false, |row| {
         let exact = row.exact();
@@ -110,40 +96,28 @@ pub fn attention_bound<T: Number, K: Number>(
 
 /// Computes the scores that [`Attention::scores`] returns, in f64.
 pub fn attention_scores<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<f32> {
     score_rows(op, q, k, inputs, |(x, _)| x as f32)
 }
 
 /// Bounds the error of each of [`attention_scores`] computed in f32.
 pub fn attention_scores_bound<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<f64> {
     score_rows(op, q, k, inputs, |(x, error)| spread(x as f32, x, error))
 }
 
 /// Computes the logarithms of sums of exponentials that [`Attention::logsumexp`] returns, in f64.
 pub fn attention_logsumexp<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<f32> {
     rows(&op.clone().value_size(0), q, k, &[], inputs, false, |row| vec![row.logsumexp().0 as f32])
 }
 
 /// Bounds the error of each of [`attention_logsumexp`] computed in f32.
 pub fn attention_logsumexp_bound<T: Number, K: Number>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    inputs: AttentionInputs<'_>,
+    op: &Attention, q: &[T], k: &[K], inputs: AttentionInputs<'_>,
 ) -> Vec<f64> {
     rows(&op.clone().value_size(0), q, k, &[], inputs, false, |row| {
         let (exact, error) = row.logsumexp();
@@ -153,11 +127,7 @@ pub fn attention_logsumexp_bound<T: Number, K: Number>(
 
 /// Calls `of` with each score and the bound of its error.
 fn score_rows<T: Number, K: Number, R>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    inputs: AttentionInputs<'_>,
-    of: impl Fn((f64, f64)) -> R,
+    op: &Attention, q: &[T], k: &[K], inputs: AttentionInputs<'_>, of: impl Fn((f64, f64)) -> R,
 ) -> Vec<R> {
     let before_mask = matches!(op.scores, Some(ScoreStage::Products | ScoreStage::Capped));
     let op = op.clone().value_size(0);
@@ -166,12 +136,7 @@ fn score_rows<T: Number, K: Number, R>(
 
 /// Calls `of` with each row of `q` and what it sees, or with `hidden` all keys, and concatenates the results.
 fn rows<T: Number, K: Number, R>(
-    op: &Attention,
-    q: &[T],
-    k: &[K],
-    v: &[K],
-    inputs: AttentionInputs<'_>,
-    hidden: bool,
+    op: &Attention, q: &[T], k: &[K], v: &[K], inputs: AttentionInputs<'_>, hidden: bool,
     of: impl Fn(&AttentionRow) -> Vec<R>,
 ) -> Vec<R> {
     let (heads, queries, keys, d) = (op.heads, op.queries, op.keys, op.head_size);

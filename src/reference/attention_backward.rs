@@ -1,5 +1,3 @@
-//! The gradients of attention.
-
 use super::attention::sees;
 use super::prelude::*;
 use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
@@ -28,20 +26,14 @@ pub fn attention_backward<T: Number>(op: &AttentionBackward, q: &[T], k: &[T], v
 /// `logsumexp` of the forward pass: weights are exponentials of the difference of scores and logarithms, and their mean
 /// of `dy v^T` is the product of dy and the output.
 pub fn attention_backward_saved<T: Number>(
-    op: &AttentionBackward,
-    inputs: [&[T]; 4],
-    output: &[T],
-    logsumexp: &[f32],
+    op: &AttentionBackward, inputs: [&[T]; 4], output: &[T], logsumexp: &[f32],
 ) -> [Vec<T>; 3] {
     exact(differentiate(op, inputs, Some((output, logsumexp))))
 }
 
 /// As [`attention_backward_bound`], for [`attention_backward_saved`].
 pub fn attention_backward_saved_bound<T: Number>(
-    op: &AttentionBackward,
-    inputs: [&[T]; 4],
-    output: &[T],
-    logsumexp: &[f32],
+    op: &AttentionBackward, inputs: [&[T]; 4], output: &[T], logsumexp: &[f32],
 ) -> [Vec<f64>; 3] {
     bounds::<T>(differentiate(op, inputs, Some((output, logsumexp))))
 }
@@ -64,11 +56,7 @@ fn bounds<T: Number>(gradients: [Vec<(f64, f64)>; 3]) -> [Vec<f64>; 3] {
 /// rounding of weights and slopes to f16, to either neighbour, and hardware that truncates sums. Unbounded if an
 /// operand of the heads that share the element's keys holds NaN or an infinity, and the gradient is not NaN.
 pub fn attention_backward_bound<T: Number>(
-    op: &AttentionBackward,
-    q: &[T],
-    k: &[T],
-    v: &[T],
-    dy: &[T],
+    op: &AttentionBackward, q: &[T], k: &[T], v: &[T], dy: &[T],
 ) -> [Vec<f64>; 3] {
     bounds::<T>(differentiate(op, [q, k, v, dy], None))
 }
@@ -91,9 +79,7 @@ struct PairTerms {
 
 /// Returns dq, dk and dv with error bounds.
 fn differentiate<T: Number>(
-    op: &AttentionBackward,
-    [q, k, v, dy]: [&[T]; 4],
-    saved: Option<(&[T], &[f32])>,
+    op: &AttentionBackward, [q, k, v, dy]: [&[T]; 4], saved: Option<(&[T], &[f32])>,
 ) -> [Vec<(f64, f64)>; 3] {
     let of = &op.forward;
     let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
@@ -151,11 +137,7 @@ fn differentiate<T: Number>(
 
 /// Computes the terms of a query, for each key that it sees.
 fn row_terms(
-    op: &AttentionBackward,
-    query: usize,
-    first_key: usize,
-    [q, dy]: [&[f64]; 2],
-    [k, v]: [&[f64]; 2],
+    op: &AttentionBackward, query: usize, first_key: usize, [q, dy]: [&[f64]; 2], [k, v]: [&[f64]; 2],
     saved: Option<(&[f64], f64)>,
 ) -> Vec<PairTerms> {
     let of = &op.forward;

@@ -1,5 +1,3 @@
-//! `y[i] = alpha x[i] + y[i]`.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

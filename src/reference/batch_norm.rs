@@ -1,5 +1,3 @@
-//! Batch norm for inference.
-
 use super::activation::activate;
 use super::prelude::*;
 use crate::nn::BatchNorm;

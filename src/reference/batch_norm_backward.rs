@@ -1,5 +1,3 @@
-//! The gradients of batch norm in training.
-
 use super::batch_norm_train::{chain, moments, places};
 use super::prelude::*;
 use crate::nn::BatchNormBackward;

@@ -1,5 +1,3 @@
-//! Batch norm with the statistics of the batch.
-
 use super::prelude::*;
 use crate::nn::BatchNormTrain;
 

@@ -1,5 +1,3 @@
-//! The gradient of a bias.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

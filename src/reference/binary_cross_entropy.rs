@@ -1,5 +1,3 @@
-//! Cross-entropy of logits with probabilities.
-
 use super::activation::activate;
 use super::prelude::*;
 use crate::dense::Activation;

@@ -1,5 +1,3 @@
-//! Box blur.
-
 use super::prelude::*;
 use crate::image::{Blur, Divide};
 

@@ -1,5 +1,3 @@
-//! Casts between float types.
-
 use super::prelude::*;
 
 /// Judges exactly, except that a device may flush a subnormal f16 to 0.

@@ -1,5 +1,3 @@
-//! Random categories, number by number.
-
 use super::philox;
 use super::prelude::*;
 use crate::primitives::{Categorical, alias_table};

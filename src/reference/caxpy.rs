@@ -1,5 +1,3 @@
-//! `y = alpha x + y`, of complex numbers.
-
 use super::cgemm::{pair, size, times};
 use super::prelude::*;
 use crate::dense::Caxpy;

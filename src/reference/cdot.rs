@@ -1,5 +1,3 @@
-//! The scalar product of complex vectors.
-
 use super::cgemm::{pair, size, times};
 use super::prelude::*;
 use crate::dense::Cdot;

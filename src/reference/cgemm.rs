@@ -1,5 +1,3 @@
-//! Products of complex matrices, in f64.
-
 use super::prelude::*;
 use crate::dense::Cgemm;
 
@@ -35,9 +33,7 @@ pub(super) fn size([a, b]: Pair) -> f64 {
 /// Each element of C: alpha and its sum of `terms` that `of_terms` combines, and beta and the old element, which is 0
 /// with a beta of 0.
 fn each<S>(
-    op: &Cgemm,
-    [a, b, c]: [&[f32]; 3],
-    of_terms: impl Fn(&mut dyn Iterator<Item = [Pair; 2]>) -> S,
+    op: &Cgemm, [a, b, c]: [&[f32]; 3], of_terms: impl Fn(&mut dyn Iterator<Item = [Pair; 2]>) -> S,
 ) -> Vec<(Pair, S, Pair, Pair)> {
     let [m, n, k] = op.extents();
     let ([alpha, beta], [trans, conjugated]) = (op.scalars().map(|s| s.map(f64::from)), op.forms());

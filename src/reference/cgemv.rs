@@ -1,5 +1,3 @@
-//! Products of a complex matrix and a vector: those of a matrix of one column.
-
 use super::cgemm::product;
 use super::prelude::*;
 use super::{cgemm, cgemm_bound};

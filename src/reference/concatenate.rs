@@ -1,5 +1,3 @@
-//! Arrays joined along an axis.
-
 use super::prelude::*;
 use crate::dense::Concatenate;
 

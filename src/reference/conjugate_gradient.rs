@@ -1,5 +1,3 @@
-//! Conjugate gradients in f64.
-
 use super::prelude::*;
 use super::spmv::product;
 use crate::sparse::Csr;
@@ -10,12 +8,7 @@ use crate::sparse::Csr;
 /// # Errors
 /// [`Shape`](ErrorKind::Shape): A is not square, or a vector has another length.
 pub fn conjugate_gradient(
-    a: &Csr,
-    b: &[f32],
-    x: &[f32],
-    jacobi: bool,
-    tolerance: f64,
-    iterations: usize,
+    a: &Csr, b: &[f32], x: &[f32], jacobi: bool, tolerance: f64, iterations: usize,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = a.rows;
     if a.cols != n || b.len() != n || x.len() != n {

@@ -1,5 +1,3 @@
-//! Convolution layers, product by product in f64.
-
 use super::activation::{activate, activation_errors};
 use super::prelude::*;
 use crate::conv::{Conv2d, Layer};

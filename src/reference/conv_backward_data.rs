@@ -1,5 +1,3 @@
-//! The gradient of a convolution layer with respect to its input.
-
 use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
 use super::prelude::*;
 use crate::conv::Conv2dBackwardData;

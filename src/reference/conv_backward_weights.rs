@@ -1,5 +1,3 @@
-//! The gradients of a convolution layer with respect to its weights and bias.
-
 use super::conv::{LayerSums, OutputSum, WINOGRAD, bounds, check, each_product, largest, rounded};
 use super::prelude::*;
 use crate::conv::Conv2dBackwardWeights;

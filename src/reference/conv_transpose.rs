@@ -1,5 +1,3 @@
-//! Transposed convolution.
-
 use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
 use super::prelude::*;
 use crate::conv::ConvTranspose2d;

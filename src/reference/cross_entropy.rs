@@ -1,5 +1,3 @@
-//! Cross-entropy of logits with labels.
-
 use super::prelude::*;
 use super::softmax::rows;
 

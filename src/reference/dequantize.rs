@@ -1,5 +1,3 @@
-//! Decodes bytes with scales.
-
 use super::fp8_value;
 use super::prelude::*;
 use crate::quantize::{Code, Dequantize};

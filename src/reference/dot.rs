@@ -1,5 +1,3 @@
-//! The scalar product.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

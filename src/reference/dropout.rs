@@ -1,5 +1,3 @@
-//! Dropout, element by element.
-
 use super::philox;
 use super::prelude::*;
 use crate::nn::Dropout;

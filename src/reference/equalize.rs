@@ -1,5 +1,3 @@
-//! Histogram equalisation.
-
 use super::histogram;
 use super::prelude::*;
 use crate::image::{EQUALIZE_BINS as BINS, Equalize};

@@ -1,5 +1,3 @@
-//! Filters along a line.
-
 use super::filter3d::{judge_stencil, stencil, stencil_bound};
 use super::prelude::*;
 use crate::conv::Filter1d;

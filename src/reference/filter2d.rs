@@ -1,5 +1,3 @@
-//! Filters over an image.
-
 use super::filter3d::{judge_stencil, stencil, stencil_bound};
 use super::prelude::*;
 use crate::conv::Filter2d;

@@ -1,5 +1,3 @@
-//! Filters along one, two and three axes: the general one.
-
 use super::prelude::*;
 use crate::conv::{Boundary, Filter3d, Stencil};
 

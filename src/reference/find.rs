@@ -1,5 +1,3 @@
-//! The first place at which a predicate holds.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

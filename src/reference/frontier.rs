@@ -1,5 +1,3 @@
-//! Work lists: the items that want children, and how many children there is room for.
-
 use super::prelude::*;
 use super::select;
 

@@ -1,5 +1,3 @@
-//! Rows of a table by index.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! Gaussian blur.
-
 use super::filter3d::outside;
 use super::prelude::*;
 use crate::image::Gaussian;

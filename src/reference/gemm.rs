@@ -1,5 +1,3 @@
-//! The matrix product, element by element in f64.
-
 use super::activate;
 use super::activation::activation_errors;
 use super::prelude::*;
@@ -67,11 +65,7 @@ impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
 /// truncate sums, plus the rounding of f32 factors. An element rounded to f16 loses 2^-10 of itself or, if it is
 /// smaller, 2^-24. Nothing is promised above the largest f16, or for an infinite result: infinity times a 0 is NaN.
 pub(super) fn on_matrices<T: Number + Into<f64>>(
-    op: &Gemm,
-    a: &[T],
-    b: &[T],
-    want: &[f64],
-    bound: &[f64],
+    op: &Gemm, a: &[T], b: &[T], want: &[f64], bound: &[f64],
 ) -> Result<Vec<f64>> {
     if T::DTYPE == DType::F16 {
         return Ok(bound.iter().map(|bound| 4.0 * bound).collect());
@@ -104,11 +98,7 @@ pub(super) fn on_matrices<T: Number + Into<f64>>(
 /// column of C, or for each row with [`Gemm::with_row_bias`]. Factors and result may differ in type, as with
 /// [`Gemm::mixed_precision`].
 pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
-    op: &Gemm,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    c: &[R],
+    op: &Gemm, a: &[T], b: &[T], bias: Option<&[R]>, c: &[R],
 ) -> Result<Vec<f64>> {
     each_element(op, a, b, bias, c, |_, sums| activate(op.product.activation, sums.value))
 }
@@ -121,11 +111,7 @@ pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
 /// error and the rounding to `R` are added. The bound is 0 for elements between the rows, infinite if a sum or the
 /// result may overflow, and NaN if the result is infinite or NaN.
 pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
-    op: &Gemm,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    c: &[R],
+    op: &Gemm, a: &[T], b: &[T], bias: Option<&[R]>, c: &[R],
 ) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
     let terms = if op.product.alpha == 0.0 { 4.0 } else { op.product.k as f64 + 4.0 };
@@ -170,12 +156,7 @@ impl ElementSums {
 }
 
 fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
-    op: &Gemm,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    c: &[R],
-    mut result: impl FnMut(usize, ElementSums) -> f64,
+    op: &Gemm, a: &[T], b: &[T], bias: Option<&[R]>, c: &[R], mut result: impl FnMut(usize, ElementSums) -> f64,
 ) -> Result<Vec<f64>> {
     let op = &op.product;
     let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());

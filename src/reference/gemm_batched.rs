@@ -1,5 +1,3 @@
-//! The batched product, one matrix after the other in f64.
-
 use super::gemm::{ProductOperands, may_run_on_matrices, on_matrices, with_scalars};
 use super::prelude::*;
 use super::{gemm, gemm_bound};
@@ -34,11 +32,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// # Errors
 /// [`Shape`](ErrorKind::Shape): an operand is shorter than `op` needs; those of `op` for its strides.
 pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
-    op: &GemmBatched,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    c: &[R],
+    op: &GemmBatched, a: &[T], b: &[T], bias: Option<&[R]>, c: &[R],
 ) -> Result<Vec<f64>> {
     let before = c.iter().map(|&x| x.into()).collect();
     each_matrix(op, a, b, c, before, |one, a, b, c| gemm(one, a, b, bias, c))
@@ -47,21 +41,13 @@ pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
 /// Bounds the difference from [`gemm_batched`] of each element of `c`: [`gemm_bound`] for every matrix, 0 between
 /// rows and matrices.
 pub fn gemm_batched_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
-    op: &GemmBatched,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    c: &[R],
+    op: &GemmBatched, a: &[T], b: &[T], bias: Option<&[R]>, c: &[R],
 ) -> Result<Vec<f64>> {
     each_matrix(op, a, b, c, vec![0.0; c.len()], |one, a, b, c| gemm_bound(one, a, b, bias, c))
 }
 
 fn each_matrix<T, R>(
-    op: &GemmBatched,
-    a: &[T],
-    b: &[T],
-    c: &[R],
-    mut out: Vec<f64>,
+    op: &GemmBatched, a: &[T], b: &[T], c: &[R], mut out: Vec<f64>,
     result: impl Fn(&Gemm, &[T], &[T], &[R]) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     let product = &op.product;

@@ -1,5 +1,3 @@
-//! Products of matrices of different shapes, one by one.
-
 use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, GemmGrouped};
@@ -18,11 +16,7 @@ type OneProduct = fn(&Gemm, &[f32], &[f32], Option<&[f32]>, &[f32]) -> Result<Ve
 
 /// Writes what `f` makes of each product to its place among `rest`. Products that would leave an operand are left out.
 fn each(
-    op: &GemmGrouped,
-    begins: &[[usize; 3]],
-    [a, b, c]: [&[f32]; 3],
-    mut all: Vec<f64>,
-    f: OneProduct,
+    op: &GemmGrouped, begins: &[[usize; 3]], [a, b, c]: [&[f32]; 3], mut all: Vec<f64>, f: OneProduct,
 ) -> Result<Vec<f64>> {
     for (&[m, n, k], begin) in op.shapes.iter().zip(begins) {
         let part =
@@ -43,11 +37,7 @@ pub fn gemm_grouped(op: &GemmGrouped, begins: &[[usize; 3]], a: &[f32], b: &[f32
 
 /// Returns the error bound of each element.
 pub fn gemm_grouped_bound(
-    op: &GemmGrouped,
-    begins: &[[usize; 3]],
-    a: &[f32],
-    b: &[f32],
-    c: &[f32],
+    op: &GemmGrouped, begins: &[[usize; 3]], a: &[f32], b: &[f32], c: &[f32],
 ) -> Result<Vec<f64>> {
     each(op, begins, [a, b, c], vec![0.0; c.len()], gemm_bound::<f32, f32>)
 }

@@ -1,5 +1,3 @@
-//! The product of matrices of signed bytes.
-
 use super::activate;
 use super::activation::activation_errors;
 use super::prelude::*;
@@ -29,10 +27,7 @@ pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
 /// Computes `c` after `op`, not rounded: `activation(a_scale b_scale sum + bias)`; `bias` has an element for each
 /// column of C.
 pub fn gemm_int8_scaled(
-    op: &GemmInt8,
-    [a, b]: [&[i8]; 2],
-    [a_scale, b_scale]: [&[f32]; 2],
-    bias: Option<&[f32]>,
+    op: &GemmInt8, [a, b]: [&[i8]; 2], [a_scale, b_scale]: [&[f32]; 2], bias: Option<&[f32]>,
 ) -> Vec<f64> {
     each(op, [a, b], [a_scale, b_scale], bias).map(|(x, _)| activate(op.activates(), x)).collect()
 }
@@ -40,10 +35,7 @@ pub fn gemm_int8_scaled(
 /// Bounds the difference from [`gemm_int8_scaled`] of each element of `c` after `op` ran: it rounds the sum, the
 /// product of the scales, that times the sum, and the sum with the bias. Subnormal numbers may be 0.
 pub fn gemm_int8_bound<R: Number>(
-    op: &GemmInt8,
-    [a, b]: [&[i8]; 2],
-    [a_scale, b_scale]: [&[f32]; 2],
-    bias: Option<&[f32]>,
+    op: &GemmInt8, [a, b]: [&[i8]; 2], [a_scale, b_scale]: [&[f32]; 2], bias: Option<&[f32]>,
 ) -> Vec<f64> {
     let (slope, own) = activation_errors(op.activates());
     let bound = |(x, terms): (f64, f64)| {
@@ -57,10 +49,7 @@ pub fn gemm_int8_bound<R: Number>(
 
 /// Each element before the activation, and the sum of the magnitudes of its terms.
 fn each<'a>(
-    op: &'a GemmInt8,
-    [a, b]: [&[i8]; 2],
-    [a_scale, b_scale]: [&'a [f32]; 2],
-    bias: Option<&'a [f32]>,
+    op: &'a GemmInt8, [a, b]: [&[i8]; 2], [a_scale, b_scale]: [&'a [f32]; 2], bias: Option<&'a [f32]>,
 ) -> impl Iterator<Item = (f64, f64)> {
     let gemm = op;
     gemm_int8(gemm, a, b).into_iter().enumerate().map(move |(at, sum)| {

@@ -1,5 +1,3 @@
-//! The matrix-vector product: a matrix product with one column.
-
 use super::gemm::ProductOperands;
 use super::gemm::{gemm, gemm_bound, with_scalars};
 use super::prelude::*;

@@ -1,5 +1,3 @@
-//! `a[i, j] = alpha x[i] y[j] + a[i, j]`.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

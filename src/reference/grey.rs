@@ -1,5 +1,3 @@
-//! The brightness of RGB pixels.
-
 use super::prelude::*;
 use crate::image::{Grey, GreyWeights, Layout};
 

@@ -1,5 +1,3 @@
-//! Histogram, element by element.
-
 use super::prelude::*;
 use crate::primitives::{Edges, Histogram};
 

@@ -1,5 +1,3 @@
-//! Points counted by the bins of two axes, one by one.
-
 use super::histogram::{bin_between, float_edges};
 use super::prelude::*;
 use crate::primitives::Histogram2d;

@@ -1,5 +1,3 @@
-//! The channels of interleaved elements, each counted by itself.
-
 use super::histogram::histogram;
 use super::prelude::*;
 use crate::primitives::HistogramChannels;

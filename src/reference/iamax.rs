@@ -1,5 +1,3 @@
-//! The position of the largest magnitude.
-
 use super::asum::magnitudes;
 use super::prelude::*;
 use super::reduce;

@@ -1,5 +1,3 @@
-//! The position of the smallest magnitude.
-
 use super::asum::magnitudes;
 use super::prelude::*;
 use super::reduce;

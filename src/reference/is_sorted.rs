@@ -1,5 +1,3 @@
-//! Whether an array is sorted.
-
 use super::lower_bound::order;
 use super::prelude::*;
 

@@ -215,9 +215,7 @@ pub(super) fn row_length(call: &OpCall) -> usize {
 
 /// Expects the outputs of a call, all of one type; extra results are dropped.
 pub(super) fn each_output<T: Element, const N: usize>(
-    call: &OpCall,
-    elements: [Vec<T>; N],
-    bounds: [Vec<f64>; N],
+    call: &OpCall, elements: [Vec<T>; N], bounds: [Vec<f64>; N],
 ) -> Result<Vec<Wanted>>
 where
     HostData: From<Vec<T>>,

@@ -1,5 +1,3 @@
-//! Appending to a key-value cache.
-
 use super::prelude::*;
 use super::{fp8_code, fp8_value};
 use crate::attention::{KvAppend, KvType};
@@ -122,11 +120,7 @@ pub fn kv_append<T: Number>(op: &KvAppend, new: &[T], lengths: &[u32], table: Op
 
 /// Calls `visit` with the place in the cache of every new row that has one, and the row.
 fn each_row<T: Number>(
-    op: &KvAppend,
-    new: &[T],
-    lengths: &[u32],
-    table: Option<&[u32]>,
-    mut visit: impl FnMut(usize, &[f32]),
+    op: &KvAppend, new: &[T], lengths: &[u32], table: Option<&[u32]>, mut visit: impl FnMut(usize, &[f32]),
 ) {
     let over = &op.over;
     // The rows of keys, or of values.

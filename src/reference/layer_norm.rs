@@ -1,5 +1,3 @@
-//! Layer norm of rows.
-
 use super::prelude::*;
 use crate::nn::LayerNorm;
 

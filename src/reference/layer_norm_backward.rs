@@ -1,5 +1,3 @@
-//! The gradients of layer norm.
-
 use super::prelude::*;
 use crate::nn::LayerNormBackward;
 
@@ -28,11 +26,7 @@ pub fn layer_norm_backward_bound<T: Number>(op: &LayerNormBackward, x: &[T], gam
 
 /// Returns dx, dgamma and dbeta with error bounds, of layer norm (centered) or RMS norm.
 pub(super) fn differentiate<T: Number>(
-    centered: bool,
-    eps: f32,
-    x: &[T],
-    gamma: &[T],
-    dy: &[T],
+    centered: bool, eps: f32, x: &[T], gamma: &[T], dy: &[T],
 ) -> [Vec<(f64, f64)>; 3] {
     let (n, eps, u) = (gamma.len(), f64::from(eps), ulp(1.0));
     let rows = x.len().checked_div(n).unwrap_or(0);

@@ -1,5 +1,3 @@
-//! The logarithm of softmax.
-
 use super::prelude::*;
 use super::softmax::rows;
 

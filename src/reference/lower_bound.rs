@@ -1,5 +1,3 @@
-//! The first place of each needle in sorted elements.
-
 use super::prelude::*;
 use std::cmp::Ordering;
 

@@ -1,5 +1,3 @@
-//! `y[i] = f(x[i])`.
-
 use super::activation::activate;
 use super::prelude::*;
 use crate::elementwise::Activation;

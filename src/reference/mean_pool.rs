@@ -1,5 +1,3 @@
-//! Means over the tokens of sequences.
-
 use super::prelude::*;
 use crate::nn::MeanPool;
 

@@ -1,5 +1,3 @@
-//! Median filter.
-
 use super::filter3d::outside;
 use super::prelude::*;
 use crate::image::Median;

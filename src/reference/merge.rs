@@ -1,5 +1,3 @@
-//! Stable merge of sorted arrays.
-
 use super::prelude::*;
 use super::sort::number;
 

@@ -1,5 +1,3 @@
-//! Stable sort by a comparison; without one of the user's, the order of `sort`.
-
 use super::prelude::*;
 use super::sort::moved_values;
 use super::sort_positions;

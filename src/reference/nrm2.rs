@@ -1,5 +1,3 @@
-//! The Euclidean norm.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! The element at a rank.
-
 use super::prelude::*;
 use super::sort_positions;
 

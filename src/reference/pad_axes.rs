@@ -1,5 +1,3 @@
-//! Elements around an array.
-
 use super::prelude::*;
 use crate::dense::{PadAxes, PadMode};
 

@@ -1,5 +1,3 @@
-//! The elements that are kept, then the others, both in order.
-
 use super::prelude::*;
 use super::select;
 

@@ -1,5 +1,3 @@
-//! Axes in another order.
-
 use super::prelude::*;
 use crate::dense::PermuteAxes;
 

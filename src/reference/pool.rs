@@ -1,5 +1,3 @@
-//! Pooling.
-
 use super::activation::{activate, activation_errors};
 use super::prelude::*;
 use crate::nn::{Pool2d, PoolKind, Windows};

@@ -1,5 +1,3 @@
-//! The gradient of pooling.
-
 use super::pool::{each_window, largest, lost};
 use super::prelude::*;
 use crate::nn::{Pool2dBackward, PoolKind};

@@ -1,5 +1,3 @@
-//! The gradient of weighted pooling with respect to its weights.
-
 use super::pool::each_window;
 use super::prelude::*;
 use crate::nn::Pool2dBackwardWeights;

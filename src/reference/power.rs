@@ -1,5 +1,3 @@
-//! The power method in f64.
-
 use super::prelude::*;
 use super::spmv::product;
 use crate::sparse::Csr;

@@ -1,5 +1,3 @@
-//! Quadtrees over points in the plane.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -44,11 +42,7 @@ pub fn quadtree_square(points: &[[f32; 2]]) -> TreeSquare {
 
 /// Returns the nodes of a tree, at most `limit`, and the order of the points.
 pub fn quadtree(
-    points: &[[f32; 2]],
-    square: TreeSquare,
-    capacity: u32,
-    depth: u32,
-    limit: usize,
+    points: &[[f32; 2]], square: TreeSquare, capacity: u32, depth: u32, limit: usize,
 ) -> (Vec<[u32; 6]>, Vec<u32>) {
     let TreeSquare { low, side } = square;
     let scale = 65536.0 / side;

@@ -1,5 +1,3 @@
-//! Quantiles of sorted numbers.
-
 use super::prelude::*;
 use super::sort_positions;
 use crate::primitives::Quantile;

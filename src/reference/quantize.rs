@@ -1,5 +1,3 @@
-//! Encodes elements as bytes with scales.
-
 use super::fp8_code;
 use super::prelude::*;
 use crate::quantize::{Code, Quantize};

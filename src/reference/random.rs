@@ -1,5 +1,3 @@
-//! Random numbers.
-
 use super::prelude::*;
 use crate::primitives::{Distribution, Random, poisson_table};
 

@@ -1,5 +1,3 @@
-//! Reduction of each row, element by element, in order.
-
 use super::prelude::*;
 use super::states::{StatePrefixes, numbers_of, state_prefixes};
 use crate::primitives::Operator;

@@ -1,5 +1,3 @@
-//! The values of each run of equal keys combined, element by element, in order.
-
 use super::prelude::*;
 use super::segmented_reduce::results_shape;
 use super::{segmented_reduce, segmented_reduce_bound};
@@ -20,9 +18,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded,
 /// integers exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
 pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
-    op: &Operator,
-    keys: &[K],
-    values: &[T],
+    op: &Operator, keys: &[K], values: &[T],
 ) -> Option<(Vec<K>, Vec<f64>)> {
     let heads = heads(keys);
     let firsts = keys.iter().zip(&heads).filter(|(_, head)| **head != 0).map(|(key, _)| *key);

@@ -1,5 +1,3 @@
-//! Each segment between offsets combined.
-
 use super::prelude::*;
 use super::states::numbers_of;
 use super::{reduce, reduce_bound, scan};
@@ -19,9 +17,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 
 /// The first element of each segment, and the numbers of all its elements.
 fn segments<'a, T: Number>(
-    op: &Operator,
-    input: &'a [T],
-    offsets: &'a [u32],
+    op: &Operator, input: &'a [T], offsets: &'a [u32],
 ) -> impl Iterator<Item = (usize, &'a [T])> {
     let each = numbers_of(op, DType::F32).0;
     let n = input.len() / each;

@@ -1,5 +1,3 @@
-//! Elements in reverse order.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

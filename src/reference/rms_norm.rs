@@ -1,5 +1,3 @@
-//! RMS norm of rows.
-
 use super::prelude::*;
 use crate::nn::RmsNorm;
 
@@ -32,10 +30,7 @@ pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Opt
 
 /// Returns each result with and without the shift, and the relative error of flushed squares.
 fn elements<T: Number>(
-    norm: &RmsNorm,
-    x: &[T],
-    gamma: &[T],
-    beta: Option<&[T]>,
+    norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>,
 ) -> impl Iterator<Item = (f64, f64, f64)> {
     let (n, eps) = (gamma.len(), f64::from(norm.epsilon()));
     x.chunks(n.max(1)).flat_map(move |row| {

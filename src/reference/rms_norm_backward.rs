@@ -1,5 +1,3 @@
-//! The gradients of RMS norm.
-
 use super::layer_norm_backward::differentiate;
 use super::prelude::*;
 use crate::nn::RmsNormBackward;

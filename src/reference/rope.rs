@@ -1,5 +1,3 @@
-//! Rotary position embedding.
-
 use super::prelude::*;
 use crate::nn::Rope;
 
@@ -26,10 +24,7 @@ pub fn rope_bound<T: Number>(op: &Rope, x: &[T], [cos, sin]: [&[f32]; 2], positi
 
 /// Returns each element, and the sum of the magnitudes of its terms.
 fn each<'a, T: Number>(
-    op: &'a Rope,
-    x: &'a [T],
-    [cos, sin]: [&'a [f32]; 2],
-    positions: Option<&'a [u32]>,
+    op: &'a Rope, x: &'a [T], [cos, sin]: [&'a [f32]; 2], positions: Option<&'a [u32]>,
 ) -> impl Iterator<Item = (f64, f64)> + 'a {
     x.iter().enumerate().map(move |(at, x_at)| {
         let place = op.place(at);

@@ -1,5 +1,3 @@
-//! Rotations of pairs of elements.
-
 use super::prelude::*;
 use crate::dense::Rot;
 

@@ -1,5 +1,3 @@
-//! Elements rotated.
-
 use super::prelude::*;
 use crate::primitives::Rotate;
 

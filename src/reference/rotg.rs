@@ -1,5 +1,3 @@
-//! The rotation that makes an element 0.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

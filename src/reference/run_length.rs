@@ -1,5 +1,3 @@
-//! Runs of equal neighbours with their lengths.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! Tokens drawn from logits, row by row.
-
 use super::dropout::word;
 use super::prelude::*;
 use crate::nn::SampleLogits;

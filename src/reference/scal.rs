@@ -1,5 +1,3 @@
-//! `x[i] = alpha x[i]`.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! Prefixes of each row, element by element, in order.
-
 use super::prelude::*;
 use super::states::{numbers_of, scan_states};
 use crate::primitives::Operator;
@@ -26,12 +24,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// and wrapped to 32 bits. `None` for a user's operator (see [`scan_with`]) and for positions. Operators over a state
 /// take and give as many numbers for an element as the op.
 pub fn scan<T: Number>(
-    op: &Operator,
-    rows: usize,
-    n: usize,
-    exclusive: bool,
-    reverse: bool,
-    input: &[T],
+    op: &Operator, rows: usize, n: usize, exclusive: bool, reverse: bool, input: &[T],
 ) -> Option<Vec<f64>> {
     if let Some((values, _)) = scan_states(op, rows, n, (exclusive, reverse), input) {
         return Some(values);
@@ -61,13 +54,7 @@ pub fn scan<T: Number>(
 /// Computes all prefixes of each row by a custom operator. Operands keep the order of the scan: in a reverse scan later
 /// elements of the row are on the left.
 pub fn scan_with<T: Copy>(
-    rows: usize,
-    n: usize,
-    exclusive: bool,
-    reverse: bool,
-    input: &[T],
-    identity: T,
-    combine: impl Fn(T, T) -> T,
+    rows: usize, n: usize, exclusive: bool, reverse: bool, input: &[T], identity: T, combine: impl Fn(T, T) -> T,
 ) -> Vec<T> {
     let mut output = input.to_vec();
     for row in 0..rows {
@@ -90,12 +77,7 @@ pub fn scan_with<T: Copy>(
 /// tile of 256 elements. A product errs by `gamma(n)` of itself. Everything else is exact. Rounding to f16
 /// comes on top.
 pub fn scan_bound<T: Number>(
-    op: &Operator,
-    rows: usize,
-    n: usize,
-    exclusive: bool,
-    reverse: bool,
-    input: &[T],
+    op: &Operator, rows: usize, n: usize, exclusive: bool, reverse: bool, input: &[T],
 ) -> Vec<f64> {
     if let Some((_, bounds)) = scan_states(op, rows, n, (exclusive, reverse), input) {
         return bounds;

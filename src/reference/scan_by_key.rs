@@ -1,5 +1,3 @@
-//! Prefixes of each run of equal keys, element by element, in order.
-
 use super::prelude::*;
 use super::reduce_by_key::heads;
 use super::{segmented_scan, segmented_scan_bound};
@@ -19,20 +17,14 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Computes all prefixes of each run of equal neighbours among the keys: floats in `f64` and not rounded, integers
 /// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
 pub fn scan_by_key<K: Copy + PartialEq, T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    keys: &[K],
-    input: &[T],
+    op: &Operator, exclusive: bool, keys: &[K], input: &[T],
 ) -> Option<Vec<f64>> {
     segmented_scan(op, exclusive, input, &heads(keys))
 }
 
 /// Returns the error bound of each result against [`scan_by_key`].
 pub fn scan_by_key_bound<K: Copy + PartialEq, T: Number>(
-    op: &Operator,
-    exclusive: bool,
-    keys: &[K],
-    input: &[T],
+    op: &Operator, exclusive: bool, keys: &[K], input: &[T],
 ) -> Vec<f64> {
     segmented_scan_bound(op, exclusive, input, &heads(keys))
 }

@@ -1,5 +1,3 @@
-//! Prefixes of each segment between offsets.
-
 use super::prelude::*;
 use super::{segmented_scan, segmented_scan_bound};
 use crate::primitives::Operator;

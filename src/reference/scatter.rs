@@ -1,5 +1,3 @@
-//! Rows combined by index.
-
 use super::prelude::*;
 use crate::primitives::{Scatter, ScatterOp};
 

@@ -1,5 +1,3 @@
-//! Each segment combined, element by element, in order.
-
 use super::prelude::*;
 use super::segmented_scan::{numbers, segments};
 use super::states::numbers_of;

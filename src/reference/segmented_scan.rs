@@ -1,5 +1,3 @@
-//! Prefixes of each segment, element by element, in order.
-
 use super::prelude::*;
 use super::states::numbers_of;
 use super::{scan, scan_bound};

@@ -1,5 +1,3 @@
-//! Stable sort by segment.
-
 use super::prelude::*;
 use super::sort::moved_values;
 use super::sort_positions;

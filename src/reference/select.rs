@@ -1,5 +1,3 @@
-//! The elements that are kept, in order.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

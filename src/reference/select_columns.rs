@@ -1,5 +1,3 @@
-//! Stable selection from several arrays by the same flags.
-
 use super::prelude::*;
 use super::select;
 

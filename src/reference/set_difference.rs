@@ -1,5 +1,3 @@
-//! The elements of a sorted array that another lacks.
-
 use super::prelude::*;
 use super::set_intersection::{kept, partners};
 

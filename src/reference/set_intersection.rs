@@ -1,5 +1,3 @@
-//! The elements that two sorted arrays share.
-
 use super::lower_bound::{bisect, order};
 use super::merge::{front, lengths};
 use super::prelude::*;

@@ -1,5 +1,3 @@
-//! The elements of two sorted arrays.
-
 use super::lower_bound::order;
 use super::merge::{front, lengths};
 use super::prelude::*;

@@ -1,5 +1,3 @@
-//! Stochastic gradient descent.
-
 use super::prelude::*;
 use crate::nn::Sgd;
 

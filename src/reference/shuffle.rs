@@ -1,5 +1,3 @@
-//! A random permutation.
-
 use super::prelude::*;
 use super::{random_words, sort_positions};
 use crate::primitives::Shuffle;

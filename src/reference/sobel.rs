@@ -1,5 +1,3 @@
-//! Sobel's gradients.
-
 use super::filter3d::outside;
 use super::prelude::*;
 use crate::conv::Boundary;

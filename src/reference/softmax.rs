@@ -1,5 +1,3 @@
-//! Softmax of rows.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! The gradient of softmax.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! Stable sort by key.
-
 use super::prelude::*;
 use std::ops::Range;
 

@@ -1,5 +1,3 @@
-//! Conversion of a sparse matrix, row by row.
-
 use super::prelude::*;
 use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell};
 use crate::sparse::{MatrixLayout, SparseMatrix, Spconvert, Target};

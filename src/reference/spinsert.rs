@@ -1,5 +1,3 @@
-//! Insertion into a sparse matrix, entry by entry.
-
 use super::prelude::*;
 use crate::sparse::{Coo, Ell, Format, HostMatrix, PADDING, Spinsert};
 

@@ -1,5 +1,3 @@
-//! Stable partition into several parts.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! The product of a sparse and a dense matrix, column by column as that of a vector.
-
 use super::prelude::*;
 use super::spconvert::matrix;
 use super::spmv::scalars;
@@ -33,11 +31,7 @@ pub fn spmm_bound(alpha: f32, a: &Csr, b: &[f32], n: usize, beta: f32, c: &[f32]
 
 /// Applies `product` to each column of `b` and `c`.
 fn by_columns(
-    a: &Csr,
-    b: &[f32],
-    n: usize,
-    c: &[f32],
-    product: impl Fn(&[f32], &[f32]) -> Result<Vec<f64>>,
+    a: &Csr, b: &[f32], n: usize, c: &[f32], product: impl Fn(&[f32], &[f32]) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     let Csr { rows, cols, .. } = *a;
     if b.len() != cols * n || c.len() != rows * n {

@@ -1,5 +1,3 @@
-//! The product of a sparse matrix and a vector, row by row in f64.
-
 use super::prelude::*;
 use super::spconvert::matrix;
 use crate::sparse::{Csr, Spmv};

@@ -1,5 +1,3 @@
-//! The mean squared error.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

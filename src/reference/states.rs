@@ -1,5 +1,3 @@
-//! Operators over a state, element by element, in order.
-
 use super::prelude::*;
 use crate::primitives::{Monoid, Operator};
 
@@ -35,11 +33,7 @@ pub(super) fn state_prefixes<T: Number>(op: &Operator, row: &[T]) -> Option<Stat
 /// The results and bounds of a scan of rows of `n` elements by an operator over a state; `None` as for
 /// [`state_prefixes`].
 pub(super) fn scan_states<T: Number>(
-    op: &Operator,
-    rows: usize,
-    n: usize,
-    (exclusive, reverse): (bool, bool),
-    input: &[T],
+    op: &Operator, rows: usize, n: usize, (exclusive, reverse): (bool, bool), input: &[T],
 ) -> Option<(Vec<f64>, Vec<f64>)> {
     let inputs = numbers_of(op, T::DTYPE).0;
     let (mut values, mut bounds) = (Vec::new(), Vec::new());

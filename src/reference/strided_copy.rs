@@ -1,5 +1,3 @@
-//! Elements at any distances.
-
 use super::prelude::*;
 use crate::dense::StridedCopy;
 

@@ -1,5 +1,3 @@
-//! Two vectors change places.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -1,5 +1,3 @@
-//! The product with a symmetric matrix, made whole on the host.
-
 use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Symm};

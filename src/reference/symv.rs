@@ -1,5 +1,3 @@
-//! A symmetric matrix and a vector: [`gemv`] with the whole matrix.
-
 use super::prelude::*;
 use super::{gemv, gemv_bound};
 use crate::dense::{BandMatrix, Gemv, Symv};

@@ -1,5 +1,3 @@
-//! A symmetric matrix and an outer product of a vector with itself.
-
 use super::prelude::*;
 use super::syr2::{update, update_bound};
 use crate::dense::Syr;

@@ -1,5 +1,3 @@
-//! A symmetric matrix and the outer products of two vectors.
-
 use super::prelude::*;
 use crate::dense::{HalfMatrix, Syr2};
 

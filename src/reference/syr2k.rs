@@ -1,5 +1,3 @@
-//! One triangle of the products of two matrices with each other's transpose.
-
 use super::prelude::*;
 use super::syrk::triangle;
 use super::{gemm, gemm_bound};

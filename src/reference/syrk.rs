@@ -1,5 +1,3 @@
-//! One triangle of the product of a matrix and its transpose.
-
 use super::prelude::*;
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Syrk};
@@ -13,11 +11,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 /// Takes the elements of a triangle of an `n` x `n` matrix from the product, and others from `rest`. `full` takes all,
 /// `upper` the upper triangle.
 pub(super) fn triangle(
-    ld: usize,
-    n: usize,
-    [full, upper]: [bool; 2],
-    product: &[f64],
-    rest: impl Fn(usize) -> f64,
+    ld: usize, n: usize, [full, upper]: [bool; 2], product: &[f64], rest: impl Fn(usize) -> f64,
 ) -> Vec<f64> {
     let written = |i: usize| {
         let (row, column) = (i / ld.max(1), i % ld.max(1));

@@ -1,5 +1,3 @@
-//! The best of all elements.
-
 use super::prelude::*;
 use super::sort_positions;
 

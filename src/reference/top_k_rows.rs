@@ -1,5 +1,3 @@
-//! The best of each row.
-
 use super::prelude::*;
 use super::top_k;
 use super::top_k::payload;

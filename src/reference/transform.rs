@@ -1,5 +1,3 @@
-//! A function of several operands, element by element, in f64, which holds every element.
-
 use super::prelude::*;
 use crate::elementwise::{Broadcast, Transform, TransformFn};
 use std::f64::consts::PI;
@@ -110,11 +108,7 @@ fn arithmetic(function: &TransformFn, a: f64, b: f64, to: DType) -> f64 {
 /// # Errors
 /// [`Unsupported`](ErrorKind::Unsupported) for a custom function, whose text only a device can run.
 pub fn transform(
-    function: &TransformFn,
-    shape: [usize; 2],
-    inputs: &[TransformGiven<'_>],
-    params: &[f32],
-    to: DType,
+    function: &TransformFn, shape: [usize; 2], inputs: &[TransformGiven<'_>], params: &[f32], to: DType,
 ) -> Result<Vec<f64>> {
     use TransformFn as F;
     let flag = |on: bool| if on { 1.0 } else { 0.0 };
@@ -171,11 +165,7 @@ pub fn transform(
 ///
 /// Numbers below the normal ones may count as 0 in arithmetic.
 pub fn transform_bound(
-    function: &TransformFn,
-    shape: [usize; 2],
-    inputs: &[TransformGiven<'_>],
-    params: &[f32],
-    to: DType,
+    function: &TransformFn, shape: [usize; 2], inputs: &[TransformGiven<'_>], params: &[f32], to: DType,
 ) -> Result<Vec<f64>> {
     use TransformFn as F;
     let want = transform(function, shape, inputs, params, to)?;

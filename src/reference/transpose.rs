@@ -1,5 +1,3 @@
-//! Transposition, element by element.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

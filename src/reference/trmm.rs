@@ -1,5 +1,3 @@
-//! The product with a triangular matrix, element by element in f64.
-
 use super::prelude::*;
 use crate::dense::Trmm;
 

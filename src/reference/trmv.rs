@@ -1,5 +1,3 @@
-//! A triangular matrix and a vector: [`gemv`] with the whole matrix.
-
 use super::prelude::*;
 use super::symv::whole;
 use super::{gemv, gemv_bound};

@@ -1,5 +1,3 @@
-//! Triangular systems, by substitution in f64.
-
 use super::prelude::*;
 use crate::dense::Trsm;
 

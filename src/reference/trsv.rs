@@ -1,5 +1,3 @@
-//! Triangular systems with one right side: [`trsm`] with the whole matrix.
-
 use super::prelude::*;
 use super::symv::whole;
 use super::{trsm, trsm_bound};

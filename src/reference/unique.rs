@@ -1,5 +1,3 @@
-//! One element of each run of equal neighbours.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

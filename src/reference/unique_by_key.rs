@@ -1,5 +1,3 @@
-//! The first key of each run of equal keys, with its value.
-
 use super::prelude::*;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {

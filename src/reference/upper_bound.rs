@@ -1,5 +1,3 @@
-//! The last place of each needle in sorted elements.
-
 use super::lower_bound::{bisect, searched};
 use super::prelude::*;
 use std::cmp::Ordering;

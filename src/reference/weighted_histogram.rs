@@ -1,5 +1,3 @@
-//! Sums of weights by bin, element by element.
-
 use super::histogram::{bin_between, float_edges};
 use super::prelude::*;
 use super::{reduce, reduce_bound};

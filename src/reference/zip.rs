@@ -1,5 +1,3 @@
-//! `z[i] = f(x[i], y[i])`.
-
 use super::prelude::*;
 use crate::elementwise::ZipFn;
 

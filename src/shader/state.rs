@@ -86,10 +86,7 @@ impl StateReader<'_> {
 
     /// Finds a function, which must be like `head`.
     fn function(
-        &self,
-        name: &str,
-        head: &str,
-        fits: impl Fn(&Function, Option<Handle<Type>>) -> bool,
+        &self, name: &str, head: &str, fits: impl Fn(&Function, Option<Handle<Type>>) -> bool,
     ) -> Result<&Function> {
         let Some((handle, function)) = self.find(name) else {
             return Err(err!(Shader, "{FILE}: it must define `{head}`"));

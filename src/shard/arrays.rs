@@ -70,11 +70,7 @@ impl<L: Transport> Rank<L> {
     /// # Errors
     /// See [`Rank`]; those of [`Histogram`](crate::Histogram).
     pub fn histogram<'a, T: Element>(
-        &self,
-        shard: impl Into<Slice<'a, T>>,
-        bins: usize,
-        lo: f64,
-        hi: f64,
+        &self, shard: impl Into<Slice<'a, T>>, bins: usize, lo: f64, hi: f64,
     ) -> Result<Vec<u64>> {
         self.agree("sharded histogram", &["bins", "lo", "hi"], &[bins as u64, lo.to_bits(), hi.to_bits()])?;
         let counts = self.gpu().histogram(shard, bins, lo, hi)?.read()?;
@@ -106,9 +102,7 @@ impl<L: Transport> Rank<L> {
     /// See [`Rank`]; [`Unsupported`](ErrorKind::Unsupported) for elements that do not have 4 bytes and operators
     /// over a state; those of [`Scan`].
     pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T> + Clone>(
-        &self,
-        shard: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, shard: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         self.scan(shard.into(), op, false)
     }
@@ -118,18 +112,13 @@ impl<L: Transport> Rank<L> {
     /// # Errors
     /// As [`inclusive_scan`](Self::inclusive_scan).
     pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T> + Clone>(
-        &self,
-        shard: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, shard: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         self.scan(shard.into(), op, true)
     }
 
     fn scan<T: Element, O: Reducer<T, Output = T> + Clone>(
-        &self,
-        shard: Slice<'_, T>,
-        op: O,
-        exclusive: bool,
+        &self, shard: Slice<'_, T>, op: O, exclusive: bool,
     ) -> Result<Buffer<T>> {
         crate::stream::check_results("sharded scan", &op.operator())?;
         if T::DTYPE.size() != 4 {

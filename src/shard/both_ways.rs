@@ -25,10 +25,7 @@ const UNIT_BYTES: usize = REGION_BYTES;
 impl Local {
     /// Reduces a slice, or returns false on both ranks if a device does not reach memory of the host.
     pub(super) fn reduce_both_ways<T: Element>(
-        &self,
-        header: &Header,
-        slice: &Slice<'_, T>,
-        function: &ZipFn,
+        &self, header: &Header, slice: &Slice<'_, T>, function: &ZipFn,
     ) -> Result<bool> {
         let leases = self.regions_of(slice.gpu())?;
         let reduced = self.reduce_over(&leases, header, slice, function);
@@ -40,11 +37,7 @@ impl Local {
     }
 
     fn reduce_over<T: Element>(
-        &self,
-        leases: &[Arc<Lease>],
-        header: &Header,
-        slice: &Slice<'_, T>,
-        function: &ZipFn,
+        &self, leases: &[Arc<Lease>], header: &Header, slice: &Slice<'_, T>, function: &ZipFn,
     ) -> Result<bool> {
         let (gpu, own, other) = (slice.gpu(), self.rank(), 1 - self.rank());
         let Some((theirs, views)) = self.agree_on(header, gpu, other, leases)? else { return Ok(false) };
@@ -117,11 +110,7 @@ impl Local {
     /// both devices reach all.
     #[allow(clippy::type_complexity)]
     fn agree_on(
-        &self,
-        header: &Header,
-        gpu: &Gpu,
-        other: usize,
-        leases: &[Arc<Lease>],
+        &self, header: &Header, gpu: &Gpu, other: usize, leases: &[Arc<Lease>],
     ) -> Result<Option<(Vec<Arc<Lease>>, [Vec<Buffer<u32>>; 2])>> {
         let tell = |leases: &[Arc<Lease>]| {
             self.post(other, Message { header: *header, body: MessageBody::Regions(leases.to_vec()) })?;

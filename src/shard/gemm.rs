@@ -212,10 +212,7 @@ impl<L: Transport> Rank<L> {
 
     /// Starts sending a block to these ranks, and taking theirs.
     fn start<'a, T: Element>(
-        &self,
-        own: &'a Buffer<T>,
-        mates: &[usize],
-        blocks: &'a [(usize, Buffer<T>)],
+        &self, own: &'a Buffer<T>, mates: &[usize], blocks: &'a [(usize, Buffer<T>)],
     ) -> Result<Started<'a, T>> {
         let mut exchange = Exchange::default();
         if !own.is_empty() && !mates.is_empty() {

@@ -28,9 +28,7 @@ pub(super) fn awake_for(size: usize) -> Duration {
 
 /// Waits for the next message. A thread that sleeps wakes late, so it first stays awake.
 pub(super) fn next_awake<M>(
-    receiver: &Receiver<M>,
-    awake: Duration,
-    timeout: Duration,
+    receiver: &Receiver<M>, awake: Duration, timeout: Duration,
 ) -> std::result::Result<M, RecvTimeoutError> {
     let end = Instant::now() + awake.min(timeout);
     while !awake.is_zero() && Instant::now() < end {
@@ -284,9 +282,7 @@ pub(super) fn stray(arrived: &Header) -> crate::Error {
 /// The first error of a rank that is no consequence of another's: ranks that wait for one that has failed end with
 /// [`Io`](ErrorKind::Io) or [`Timeout`](ErrorKind::Timeout).
 pub fn run<R: Send>(
-    gpus: &[Gpu],
-    timeout: Duration,
-    work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
+    gpus: &[Gpu], timeout: Duration, work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     first_cause(run_each(gpus, timeout, work)?)
 }
@@ -296,9 +292,7 @@ pub fn run<R: Send>(
 /// # Errors
 /// Those of starting threads.
 pub fn run_each<R: Send>(
-    gpus: &[Gpu],
-    timeout: Duration,
-    work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
+    gpus: &[Gpu], timeout: Duration, work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
 ) -> Result<Vec<Result<R>>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;

@@ -160,11 +160,7 @@ impl<L: Transport> Rank<L> {
     /// Uploads the rows to the link's stream, if solvers run there on all ranks.
     #[cfg(all(feature = "nccl", target_os = "linux"))]
     fn on_stream(
-        &self,
-        parts: [&Csr; 2],
-        sent: &[u32],
-        sends: &[Range<usize>],
-        receives: &[Range<usize>],
+        &self, parts: [&Csr; 2], sent: &[u32], sends: &[Range<usize>], receives: &[Range<usize>],
     ) -> Result<Option<super::nccl::StreamMatrix>> {
         let Some(nccl) = self.transport().nccl() else { return Ok(None) };
         let own = nccl.stream_matrix(parts, sent, sends.to_vec(), receives.to_vec())?;
@@ -200,10 +196,7 @@ impl<L: Transport> Rank<L> {
 
     /// Submits `before`, and starts to send the elements of `x` that other ranks need and to take theirs.
     pub(super) fn start_halo<'a>(
-        &self,
-        a: &'a ShardedMatrix,
-        x: &'a Buffer<f32>,
-        mut before: Recorder,
+        &self, a: &'a ShardedMatrix, x: &'a Buffer<f32>, mut before: Recorder,
     ) -> Result<Started<'a, f32>> {
         if let Some((plan, indices)) = &a.gather {
             plan.record(&mut before, x.slice(..a.rows)?, indices, &a.sent)?;

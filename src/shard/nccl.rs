@@ -96,9 +96,7 @@ impl std::fmt::Debug for Nccl {
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): two ranks on one device, which NCCL refuses.
 /// - Those of [`run`](super::run) and of opening CUDA.
 pub fn run_nccl<R: Send>(
-    gpus: &[Gpu],
-    timeout: Duration,
-    work: impl Fn(&Rank<Nccl>) -> Result<R> + Sync,
+    gpus: &[Gpu], timeout: Duration, work: impl Fn(&Rank<Nccl>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;
@@ -277,11 +275,7 @@ impl Nccl {
     /// Ends what `begin_direct` has begun. The host waits, not wgpu's queue, which learns of the end later: the guide
     /// `shards` has figures.
     fn finish_direct<T: Element>(
-        &self,
-        direct: &DirectLink,
-        header: &Header,
-        long: &Exchange<'_, T>,
-        last: &CudaEvent,
+        &self, direct: &DirectLink, header: &Header, long: &Exchange<'_, T>, last: &CudaEvent,
     ) -> Result<()> {
         for (from, slice) in &long.receives {
             let expected = Header { elements: slice.len(), ..*header };

@@ -142,12 +142,7 @@ impl<L: Transport> Rank<L> {
 
     /// Runs a schedule. Sends come from `sent`, or from `data` without it.
     fn execute<T: Element>(
-        &self,
-        header: &Header,
-        steps: &[Step],
-        sent: Option<&[T]>,
-        data: &mut [T],
-        how: Combine,
+        &self, header: &Header, steps: &[Step], sent: Option<&[T]>, data: &mut [T], how: Combine,
     ) -> Result<()> {
         let start = Instant::now();
         let (mut messages, mut bytes) = (0, 0);
@@ -362,9 +357,7 @@ impl<L: Transport> Rank<L> {
     /// Starts what [`all_reduce_slice`](Self::all_reduce_slice) does: work that is submitted until
     /// [`finish_all_reduce`](Self::finish_all_reduce) runs meanwhile.
     pub(super) fn begin_all_reduce<'a, T: Element>(
-        &self,
-        slice: Slice<'a, T>,
-        how: Combine,
+        &self, slice: Slice<'a, T>, how: Combine,
     ) -> Result<StartedReduce<'a, T>> {
         let begun = Instant::now();
         let way = if self.size() == 1 {

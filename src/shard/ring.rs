@@ -40,10 +40,7 @@ impl<L: Transport> Rank<L> {
     }
 
     pub(super) fn reduce_on_devices<T: Element>(
-        &self,
-        header: &Header,
-        slice: Slice<'_, T>,
-        how: Combine,
+        &self, header: &Header, slice: Slice<'_, T>, how: Combine,
     ) -> Result<()> {
         let bytes = slice.len() * T::DTYPE.size();
         let function = match how {

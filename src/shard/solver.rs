@@ -192,12 +192,7 @@ impl<L: Transport> Rank<L> {
     /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`,
     /// `cg_stream.cu`.
     pub fn conjugate_gradient(
-        &self,
-        options: &ShardedCg,
-        a: &ShardedMatrix,
-        b: &[f32],
-        x: &mut [f32],
-        mut progress: impl FnMut(usize, f64),
+        &self, options: &ShardedCg, a: &ShardedMatrix, b: &[f32], x: &mut [f32], mut progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
         options.check()?;
         let (b, own) = (a.permute(b)?, a.permute(x)?);

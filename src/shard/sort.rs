@@ -131,10 +131,7 @@ impl<L: Transport> Rank<L> {
 
     /// Sorts; an exchange of some bytes has `pieces` pieces.
     fn sort_in_pieces<T: SortKey>(
-        &self,
-        shard: Slice<'_, T>,
-        descending: bool,
-        pieces: impl Fn(usize) -> usize,
+        &self, shard: Slice<'_, T>, descending: bool, pieces: impl Fn(usize) -> usize,
     ) -> Result<Buffer<T>>
     where
         RadixSort: Op<T>,
@@ -228,11 +225,7 @@ impl<L: Transport> Rank<L> {
 
     /// Finds where numbers lie in the sorted shards of all ranks.
     fn locate<T: Element>(
-        &self,
-        sorted: &Buffer<T>,
-        numbers: Vec<u32>,
-        lens: Vec<usize>,
-        descending: bool,
+        &self, sorted: &Buffer<T>, numbers: Vec<u32>, lens: Vec<usize>, descending: bool,
     ) -> Result<Separators> {
         let (gpu, count) = (self.gpu(), numbers.len());
         let (words, bounds) = (gpu.upload(&numbers)?, gpu.alloc::<u32>(2 * count)?);
@@ -254,11 +247,7 @@ impl<L: Transport> Rank<L> {
     /// Sends each rank its runs in pieces, which lie between the cuts of all ranks, and merges the runs of a piece
     /// while later ones are under way.
     fn exchange_runs<T: Element>(
-        &self,
-        sorted: &Buffer<T>,
-        cuts: &[Vec<usize>],
-        pieces: usize,
-        descending: bool,
+        &self, sorted: &Buffer<T>, cuts: &[Vec<usize>], pieces: usize, descending: bool,
     ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
@@ -315,11 +304,7 @@ impl<L: Transport> Rank<L> {
     /// Records merges of runs to the places of `whole` from `begin` on. Neighbours merge, so that equal keys keep their
     /// order.
     fn record_merges<T: Element>(
-        &self,
-        mut runs: Vec<SortedRun<T>>,
-        whole: &Buffer<T>,
-        begin: usize,
-        descending: bool,
+        &self, mut runs: Vec<SortedRun<T>>, whole: &Buffer<T>, begin: usize, descending: bool,
     ) -> Result<Recorder> {
         let gpu = self.gpu();
         let mut rec = gpu.recorder();

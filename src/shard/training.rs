@@ -128,11 +128,7 @@ impl<L: Transport> Rank<L> {
     /// different networks or seeds; [`Unsupported`](ErrorKind::Unsupported) for batch norms, whose statistics
     /// would be those of a rank, and a rate as an operand; those of [`Sequential::gradient`].
     pub fn trainer(
-        &self,
-        net: &Sequential,
-        batch: usize,
-        optimizer: impl Into<Optimizer>,
-        seed: u64,
+        &self, net: &Sequential, batch: usize, optimizer: impl Into<Optimizer>, seed: u64,
     ) -> Result<Trainer<'_, L>> {
         const OP: &str = "sharded training";
         let (gpu, n) = (self.gpu(), net.trained_len()?);
@@ -195,9 +191,7 @@ impl<L: Transport> Trainer<'_, L> {
     /// # Errors
     /// See [`Rank`]; those of recording [`Sequential::gradient`].
     pub fn step<'a, T: Element>(
-        &mut self,
-        x: impl Into<Slice<'a, f32>>,
-        target: impl Into<Slice<'a, T>>,
+        &mut self, x: impl Into<Slice<'a, f32>>, target: impl Into<Slice<'a, T>>,
     ) -> Result<f32> {
         let of = |buffer| Slice::<f32>::from(buffer).untyped();
         let mut operands = vec![x.into().untyped(), target.into().untyped()];

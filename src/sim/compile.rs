@@ -52,13 +52,7 @@ struct Compiler<'a> {
 
 /// Compiles an entry point for subgroups of `lanes`.
 pub(super) fn compile(
-    module: &Module,
-    info: &ModuleInfo,
-    text: &Expanded,
-    entry: &str,
-    label: &str,
-    lanes: u32,
-    track_locals: bool,
+    module: &Module, info: &ModuleInfo, text: &Expanded, entry: &str, label: &str, lanes: u32, track_locals: bool,
 ) -> Result<SimCode> {
     // Constants take the first registers. Their number is only known at the end, so retry with more room.
     for room in [64, 512, 4096, 1 << 16] {
@@ -72,13 +66,7 @@ pub(super) fn compile(
 
 #[allow(clippy::too_many_arguments, reason = "one call, above")]
 fn attempt(
-    module: &Module,
-    info: &ModuleInfo,
-    text: &Expanded,
-    entry: &str,
-    label: String,
-    lanes: u32,
-    track_locals: bool,
+    module: &Module, info: &ModuleInfo, text: &Expanded, entry: &str, label: String, lanes: u32, track_locals: bool,
     room: u32,
 ) -> Result<Option<SimCode>> {
     let names: Vec<_> = module.entry_points.iter().map(|e| e.name.as_str()).collect();

@@ -63,11 +63,7 @@ impl SimRun<'_> {
 
     /// Runs all dispatches once. Returns whether a workgroup stopped at post `stop_at`.
     fn once(
-        &self,
-        schedule: Schedule,
-        stop_at: Option<u32>,
-        areas: &mut Vec<SimMemory>,
-        report: &mut Report,
+        &self, schedule: Schedule, stop_at: Option<u32>, areas: &mut Vec<SimMemory>, report: &mut Report,
         counting: bool,
     ) -> Result<bool> {
         let (mut stamp, mut stopped) = (1, false);

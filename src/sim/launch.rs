@@ -108,11 +108,7 @@ impl SimLaunch {
 
     /// Binds the variables of a kernel; parameters and immediates become areas of their own.
     pub(super) fn bind(
-        &self,
-        op: &str,
-        code: &SimCode,
-        areas: &mut Vec<SimMemory>,
-        immediates: &[u8],
+        &self, op: &str, code: &SimCode, areas: &mut Vec<SimMemory>, immediates: &[u8],
     ) -> Result<Vec<Bound>> {
         let own = |areas: &mut Vec<SimMemory>, bytes: &[u8], least: usize| {
             let mut bytes = bytes.to_vec();

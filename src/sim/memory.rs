@@ -132,12 +132,7 @@ impl Records {
 
     /// Records a read. Returns the instruction and thread that it races with.
     pub(super) fn read(
-        &mut self,
-        place: usize,
-        who: u32,
-        now: Time,
-        scope: Scope,
-        stamps: &Stamps,
+        &mut self, place: usize, who: u32, now: Time, scope: Scope, stamps: &Stamps,
     ) -> Option<(u32, u32)> {
         let writer = SimAccess::unpack(self.writers[place]);
         let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
@@ -154,12 +149,7 @@ impl Records {
 
     /// Records a write. Returns the instruction and thread that it races with.
     pub(super) fn write(
-        &mut self,
-        place: usize,
-        who: u32,
-        now: Time,
-        scope: Scope,
-        stamps: &Stamps,
+        &mut self, place: usize, who: u32, now: Time, scope: Scope, stamps: &Stamps,
     ) -> Option<(u32, u32)> {
         let [a, b] = self.readers[place];
         let all = [self.writers[place], a, b].map(SimAccess::unpack);

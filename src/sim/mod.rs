@@ -289,12 +289,7 @@ fn give_back(buffers: &mut [Vec<u8>], areas: Vec<SimMemory>) {
 /// # Errors
 /// As [`run`]; [`Shape`](ErrorKind::Shape) for the wrong number of buffers, or a buffer that is too small.
 pub fn run_wgsl(
-    name: &str,
-    text: &str,
-    entry: &str,
-    workgroups: [u32; 3],
-    buffers: &mut [Vec<u8>],
-    options: &Options,
+    name: &str, text: &str, entry: &str, workgroups: [u32; 3], buffers: &mut [Vec<u8>], options: &Options,
 ) -> Result<Report> {
     options.check(name)?;
     let expanded = expand_text(name, text, &Spec::new(), Target::Naga)?;

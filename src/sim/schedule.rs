@@ -95,11 +95,7 @@ impl Machine<'_> {
     }
 
     fn fair(
-        &mut self,
-        ids: &[[u32; 3]],
-        mut waiting: VecDeque<u32>,
-        backwards: bool,
-        mut random: Option<Draws>,
+        &mut self, ids: &[[u32; 3]], mut waiting: VecDeque<u32>, backwards: bool, mut random: Option<Draws>,
         pool: &mut Vec<Subgroup>,
     ) -> bool {
         let mut groups: Vec<Workgroup> = Vec::new();

@@ -39,10 +39,7 @@ pub(crate) const THROUGH: Setting = Setting::word("through", || {
 /// Returns the requested format, or the fastest one for a matrix with these statistics. A variant selected by name
 /// implies its format.
 pub(crate) fn wanted_format(
-    settings: &Settings,
-    variant: &str,
-    statistics: &Statistics,
-    profile: &DeviceProfile,
+    settings: &Settings, variant: &str, statistics: &Statistics, profile: &DeviceProfile,
 ) -> Result<Target> {
     let of_variant = variant.split('-').next().and_then(Target::named);
     let wanted = match settings.choice(FORMAT.name)? {

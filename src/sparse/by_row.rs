@@ -105,10 +105,7 @@ pub(super) fn order_on_host(matrix: &MatrixLayout, lists: &[&[u32]]) -> Result<V
 
 /// As [`order_on_host`], of the arrays of a form whose op has this variant.
 pub(super) fn given_order(
-    matrix: &MatrixLayout,
-    lists: &[HostArray],
-    variants: &[Variant],
-    variant: &str,
+    matrix: &MatrixLayout, lists: &[HostArray], variants: &[Variant], variant: &str,
 ) -> Result<Vec<Role>> {
     // A form without lists is only lowered.
     if lists.is_empty() || variants.iter().any(|v| v.name == variant && v.any_order) {

@@ -1,5 +1,3 @@
-//! Conjugate gradients.
-
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, MatrixLayout};

@@ -1,5 +1,3 @@
-//! PageRank.
-
 use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Csr, Format, MatrixLayout};

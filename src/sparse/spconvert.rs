@@ -1,5 +1,3 @@
-//! Format conversion on the device.
-
 mod duplicates;
 mod expand;
 mod insert;

@@ -1,5 +1,3 @@
-//! Insertion of entries into a sparse matrix.
-
 use super::spconvert::insert_slots;
 use super::{Described, Format, MatrixLayout};
 use crate::primitives::clear_words;

@@ -1,5 +1,3 @@
-//! Sparse matrix times dense matrix.
-
 mod lowering;
 
 use super::by_name::FORMAT;

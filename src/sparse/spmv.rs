@@ -1,5 +1,3 @@
-//! Sparse matrix times vector.
-
 mod atomic;
 mod by_row;
 mod segmented;

@@ -115,9 +115,7 @@ impl<K: Eq + Hash, V> CompiledState<K, V> {
 impl<K: Eq + Hash + Clone, V> CompiledCache<K, V> {
     /// The value of a key, which is made now if it is missing. After an error it is still missing.
     pub(crate) fn get_or_make<E>(
-        self: &Arc<Self>,
-        key: &K,
-        make: impl FnOnce() -> Result<V, E>,
+        self: &Arc<Self>, key: &K, make: impl FnOnce() -> Result<V, E>,
     ) -> Result<InUse<K, V>, E> {
         let place = {
             let mut state = lock(&self.state);

@@ -152,10 +152,7 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn map_to<T: Element>(
-        &self,
-        x: impl Source<T>,
-        function: MapFn,
-        mut sink: impl FnMut(&[T]) -> Outcome + Send,
+        &self, x: impl Source<T>, function: MapFn, mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
         let mut flow = Flow::new(self, Map::NAME, x, &[T::DTYPE.size(); 2])?;
         let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&Map::new(function.clone(), n), profile))?;
@@ -178,11 +175,7 @@ impl Streamed {
     /// # Errors
     /// As [`zip`](Self::zip).
     pub fn zip_to<T: Element>(
-        &self,
-        x: impl Source<T>,
-        y: impl Source<T>,
-        function: ZipFn,
-        mut sink: impl FnMut(&[T]) -> Outcome + Send,
+        &self, x: impl Source<T>, y: impl Source<T>, function: ZipFn, mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
         let mut flow = Flow::new(self, Zip::NAME, x, &[T::DTYPE.size(); 3])?.beside(y);
         let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile))?;
@@ -268,11 +261,7 @@ impl Streamed {
     }
 
     fn position<T, P, V>(
-        &self,
-        input: impl Source<T>,
-        position: P,
-        value: V,
-        better: fn(f64, f64) -> bool,
+        &self, input: impl Source<T>, position: P, value: V, better: fn(f64, f64) -> bool,
     ) -> Result<u64>
     where
         T: Element + Into<f64>,
@@ -321,10 +310,7 @@ impl Streamed {
     }
 
     fn count<T: Element>(
-        &self,
-        input: impl Source<T>,
-        bins: usize,
-        histogram: impl Fn(usize) -> Histogram,
+        &self, input: impl Source<T>, bins: usize, histogram: impl Fn(usize) -> Histogram,
     ) -> Result<Vec<u64>> {
         let mut flow = Flow::new(self, Histogram::NAME, input, &[T::DTYPE.size()])?;
         let mut plans = flow.plans(|profile, n| Op::<T>::lower(&histogram(n), profile))?;
@@ -437,8 +423,7 @@ impl Streamed {
 
 /// What a selection keeps of all chunks.
 fn selected<T: Element>(
-    mut flow: Flow<'_, T>,
-    lower: impl Fn(&DeviceProfile, usize) -> Result<Program>,
+    mut flow: Flow<'_, T>, lower: impl Fn(&DeviceProfile, usize) -> Result<Program>,
 ) -> Result<Vec<T>> {
     let mut plans = flow.plans(lower)?;
     let (kept, count) = (flow.output::<T>(flow.len()), flow.output::<u32>(1));

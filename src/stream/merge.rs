@@ -54,10 +54,7 @@ fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
 /// Merges `keys` and their values, if any, into `keys_out` and `values_out`. Each `run` elements are sorted. Equal keys
 /// keep their order. If `cancel` is cancelled, the outputs are incomplete.
 pub(super) fn merge<T: SortKey>(
-    (keys, values): (&[T], &[u32]),
-    (keys_out, values_out): (&mut [T], &mut [u32]),
-    run: usize,
-    descending: bool,
+    (keys, values): (&[T], &[u32]), (keys_out, values_out): (&mut [T], &mut [u32]), run: usize, descending: bool,
     cancel: &Cancel,
 ) -> Result<()> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -66,12 +63,8 @@ pub(super) fn merge<T: SortKey>(
 }
 
 fn merge_in<T: SortKey>(
-    parts: usize,
-    (keys, values): (&[T], &[u32]),
-    (mut keys_out, mut values_out): (&mut [T], &mut [u32]),
-    run: usize,
-    descending: bool,
-    cancel: &Cancel,
+    parts: usize, (keys, values): (&[T], &[u32]), (mut keys_out, mut values_out): (&mut [T], &mut [u32]), run: usize,
+    descending: bool, cancel: &Cancel,
 ) -> Result<()> {
     if keys.len() <= run {
         keys_out.copy_from_slice(keys);
@@ -146,11 +139,8 @@ fn partition_point(mut low: usize, mut high: usize, before: impl Fn(usize) -> bo
 /// Merges spans of several runs by a tournament tree: each node holds the smallest head of the runs below it. `tree`
 /// starts as all `u128::MAX`.
 fn tournament<T: SortKey>(
-    (keys, values): (&[T], &[u32]),
-    (mut spans, mut tree): (Vec<(usize, usize)>, Vec<u128>),
-    (keys_out, values_out): (&mut [T], &mut [u32]),
-    descending: bool,
-    cancel: &Cancel,
+    (keys, values): (&[T], &[u32]), (mut spans, mut tree): (Vec<(usize, usize)>, Vec<u128>),
+    (keys_out, values_out): (&mut [T], &mut [u32]), descending: bool, cancel: &Cancel,
 ) {
     /// Elements between checks of the token.
     const LOOK: usize = 1 << 16;

@@ -176,10 +176,8 @@ impl Pipeline {
     /// [`TooLarge`](ErrorKind::TooLarge) for more than 1024; those of [`Gpu::alloc`] before the first
     /// chunk, for all memory; device lost. The `Gpu` and the pipeline stay usable unless the device is lost.
     pub fn run(
-        &mut self,
-        fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool> + Send,
-        record: impl FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
-        drain: impl FnMut(&Drained<'_>) -> Outcome + Send,
+        &mut self, fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool> + Send,
+        record: impl FnMut(&mut Recorder, &Chunk<'_>) -> Outcome, drain: impl FnMut(&Drained<'_>) -> Outcome + Send,
     ) -> Result<Timeline> {
         if self.in_flight == 0 {
             return Err(err!(

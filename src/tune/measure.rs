@@ -169,10 +169,7 @@ pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) ->
 /// As [`tune`]; [`Shape`](ErrorKind::Shape) and [`Buffer`](ErrorKind::Buffer) for operands that do not
 /// match the op or cannot be read.
 pub fn tune_with<T: Element, D: Op<T>>(
-    gpu: &Gpu,
-    op: &D,
-    operands: &[RawSlice<'_>],
-    options: &TuningOptions,
+    gpu: &Gpu, op: &D, operands: &[RawSlice<'_>], options: &TuningOptions,
 ) -> Result<TuningReport> {
     Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }.run(Some(operands))
 }

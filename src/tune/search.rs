@@ -189,12 +189,7 @@ impl Search<'_> {
     /// Runs a candidate if it may run, compares its result with the default's, and measures it. Returns no outcome
     /// for the same work as an earlier candidate.
     fn try_one(
-        &self,
-        default: &Baseline<'_>,
-        candidate: &Candidate,
-        fastest: f64,
-        seen: &mut Vec<SeenWork>,
-        wrong: &mut Wrong,
+        &self, default: &Baseline<'_>, candidate: &Candidate, fastest: f64, seen: &mut Vec<SeenWork>, wrong: &mut Wrong,
     ) -> Result<(Option<Outcome>, Option<Runner>)> {
         let gpu = self.gpu;
         let skipped = |why: String| Ok((Some(Outcome::Skipped(why)), None));
@@ -275,11 +270,7 @@ impl Search<'_> {
 
     /// Measures the default and the best again. A winner wins both times, by more than noise.
     fn confirm(
-        &self,
-        default: &Baseline<'_>,
-        executable: &Executable,
-        best: &Runner,
-        report: &mut TuningReport,
+        &self, default: &Baseline<'_>, executable: &Executable, best: &Runner, report: &mut TuningReport,
     ) -> Result<()> {
         if best.seconds >= default.seconds * (1.0 - self.options.margin) {
             return Ok(());

@@ -106,12 +106,7 @@ impl Case {
 
     /// Compares all variants on stored codes, which decode to `decoded`.
     fn compare<T: Sample, K: Element, N: Sample>(
-        &self,
-        device: &Device,
-        op: &Attention,
-        q: &[T],
-        stored: (&[K], &[K]),
-        decoded: (&[N], &[N]),
+        &self, device: &Device, op: &Attention, q: &[T], stored: (&[K], &[K]), decoded: (&[N], &[N]),
         scales: Option<&[f32]>,
     ) where
         Attention: Op<T>,
@@ -140,11 +135,7 @@ impl Case {
 
     /// `bound` for weights rounded to f16, to either neighbour as WGSL allows, and hardware that truncates sums.
     fn rounded_bound<T: Sample, N: Sample>(
-        &self,
-        op: &Attention,
-        q: &[T],
-        (k, v): (&[N], &[N]),
-        bound: &[f64],
+        &self, op: &Attention, q: &[T], (k, v): (&[N], &[N]), bound: &[f64],
     ) -> Vec<f64> {
         let sizes: Vec<N> = numbers(v).iter().map(|x| N::from_f64(x.abs())).collect();
         let sizes = numbers(&attention(op, q, k, &sizes, self.inputs()));
@@ -184,12 +175,7 @@ impl Case {
     }
 
     fn run<T: Sample, K: Element>(
-        &self,
-        device: &Device,
-        op: &Attention,
-        q: &[T],
-        (k, v): (&[K], &[K]),
-        scales: Option<&[f32]>,
+        &self, device: &Device, op: &Attention, q: &[T], (k, v): (&[K], &[K]), scales: Option<&[f32]>,
     ) -> Vec<T>
     where
         Attention: Op<T>,

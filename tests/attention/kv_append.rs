@@ -16,12 +16,7 @@ const LENGTHS: [u32; 2] = [39, 5];
 
 /// Runs it on caches of `stored` and returns those of k and v, with their factors.
 fn run<T: Element, K: Element>(
-    device: &Device,
-    op: &KvAppend,
-    new: [&[T]; 2],
-    table: Option<&[u32]>,
-    stored: &[K],
-    scales: Option<&[f32]>,
+    device: &Device, op: &KvAppend, new: [&[T]; 2], table: Option<&[u32]>, stored: &[K], scales: Option<&[f32]>,
 ) -> ([Vec<K>; 2], Vec<f32>)
 where
     KvAppend: Op<T>,
@@ -70,11 +65,7 @@ where
 
 /// As codes that `value` decodes.
 fn check_codes<K: Element>(
-    device: &Device,
-    op: &KvAppend,
-    shape: [usize; 5],
-    (step, code): (f32, K),
-    value: impl Fn(K) -> f32,
+    device: &Device, op: &KvAppend, shape: [usize; 5], (step, code): (f32, K), value: impl Fn(K) -> f32,
 ) {
     let new = new_tokens::<f32>(shape);
     let [b, g, _, s, d] = shape;

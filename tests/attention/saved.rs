@@ -82,10 +82,7 @@ fn logarithms_of_sums_match_reference() {
 
 /// Runs the backward pass on what the forward pass saved.
 fn backward<T: Sample>(
-    gpu: &Gpu,
-    op: &impl Op<T>,
-    [q, k, v, dy]: &[Vec<T>; 4],
-    (output, logarithms): (&[T], &[f32]),
+    gpu: &Gpu, op: &impl Op<T>, [q, k, v, dy]: &[Vec<T>; 4], (output, logarithms): (&[T], &[f32]),
 ) -> [Vec<T>; 3] {
     let executable = op.plan::<T>(gpu).unwrap().into_executable();
     let given = [q, k, v, dy].map(|x| gpu.upload(x).unwrap());

@@ -28,23 +28,14 @@ fn supported(call: &Call, dtype: DType) -> Result<(), Stop> {
 
 /// The m x n result of `op`.
 fn product(
-    call: &Call,
-    dtype: DType,
-    op: &Gemm,
-    dims: [usize; 2],
-    factors: [&[f64]; 2],
-    addend: &Addend,
+    call: &Call, dtype: DType, op: &Gemm, dims: [usize; 2], factors: [&[f64]; 2], addend: &Addend,
 ) -> Result<Array, Stop> {
     supported(call, dtype)?;
     by_type!(dtype, [f32, f16], "gemm does not take", T => product_as::<T>(call.gpu, op, dims, factors, addend))
 }
 
 fn product_as<T: Number + Into<f64>>(
-    gpu: &Gpu,
-    op: &Gemm,
-    dims: [usize; 2],
-    factors: [&[f64]; 2],
-    addend: &Addend,
+    gpu: &Gpu, op: &Gemm, dims: [usize; 2], factors: [&[f64]; 2], addend: &Addend,
 ) -> Result<Array, Stop>
 where
     Gemm: Op<T>,
@@ -138,11 +129,7 @@ pub(super) fn matmul(call: &Call) -> Result<Array, Stop> {
 
 /// Products of a stack of m x k matrices, or of one, with k x n matrices.
 fn products(
-    call: &Call,
-    dtype: DType,
-    batch: usize,
-    [m, n, k]: [usize; 3],
-    factors: [&[f64]; 2],
+    call: &Call, dtype: DType, batch: usize, [m, n, k]: [usize; 3], factors: [&[f64]; 2],
 ) -> Result<Array, Stop> {
     if batch == 1 {
         let nothing = Addend::Matrix(vec![0.0; m * n]);
@@ -155,10 +142,7 @@ fn products(
 }
 
 fn products_as<T: Number + Into<f64>>(
-    gpu: &Gpu,
-    batch: usize,
-    [m, n, k]: [usize; 3],
-    factors: [&[f64]; 2],
+    gpu: &Gpu, batch: usize, [m, n, k]: [usize; 3], factors: [&[f64]; 2],
 ) -> Result<Array, Stop>
 where
     GemmBatched: Op<T>,

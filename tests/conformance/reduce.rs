@@ -131,10 +131,7 @@ fn composed(call: &Call, before: Option<Function>, after: Option<Function>) -> R
 }
 
 fn composed_as<T: Number>(
-    gpu: &Gpu,
-    rows: &Rows,
-    before: Option<Function>,
-    after: Option<Function>,
+    gpu: &Gpu, rows: &Rows, before: Option<Function>, after: Option<Function>,
 ) -> Result<Array, Stop>
 where
     Sum: Reducer<T, Output = T>,

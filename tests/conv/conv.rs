@@ -32,12 +32,7 @@ fn check(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]
 
 /// `auto`, and those of these variants that accept the layer.
 fn check_in<'a>(
-    device: &Device,
-    op: &Conv2d,
-    x: &[f32],
-    w: &[f32],
-    bias: Option<&[f32]>,
-    variants: impl Iterator<Item = &'a str>,
+    device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>, variants: impl Iterator<Item = &'a str>,
 ) {
     let want = conv(op, x, w, bias).unwrap();
     for name in std::iter::once("auto").chain(variants) {

@@ -22,8 +22,7 @@ fn run(device: &Device, op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option
 }
 
 fn check(
-    device: &Device,
-    (shape, filters, kernel): ([usize; 4], usize, [usize; 2]),
+    device: &Device, (shape, filters, kernel): ([usize; 4], usize, [usize; 2]),
     form: impl Fn(ConvTranspose2d) -> ConvTranspose2d,
 ) {
     let op = form(ConvTranspose2d::new(shape, filters, kernel));

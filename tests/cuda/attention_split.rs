@@ -24,10 +24,7 @@ struct CacheForm {
 /// Runs `split-kv` on a cache of this form and compares it with the reference within 4 times `attention_bound` plus
 /// `rounding` times the weighted mean of the magnitudes.
 fn check<T: Element + Number + Into<f64>>(
-    shape: [usize; 6],
-    form: &CacheForm,
-    rounding: f64,
-    with: impl Fn(Attention) -> Attention,
+    shape: [usize; 6], form: &CacheForm, rounding: f64, with: impl Fn(Attention) -> Attention,
 ) where
     Attention: CudaOp<T>,
 {

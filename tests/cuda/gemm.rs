@@ -69,10 +69,7 @@ struct Shape {
 /// Runs the product by `with` and compares it with the reference within 4 times `gemm_bound`, since the hardware
 /// truncates sums, plus `more` times the sum of the absolute terms.
 fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
-    shape: Shape,
-    kind: Bias,
-    more: f64,
-    with: impl Fn(Gemm) -> Gemm,
+    shape: Shape, kind: Bias, more: f64, with: impl Fn(Gemm) -> Gemm,
 ) {
     let Some(cuda) = cuda() else { return };
     let Shape { extents: [m, n, k], trans: [trans_a, trans_b], gap } = shape;

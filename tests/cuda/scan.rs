@@ -14,11 +14,7 @@ const FORMS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), 
 const LENGTHS: [usize; 11] = [0, 1, 3, 4, 129, 2047, 2048, 2049, 100_003, 2 * 2_162_688, 5_000_001];
 
 fn check<T: Sample, O: Reducer<T, Output = T>>(
-    op: O,
-    variant: &str,
-    (rows, n): (usize, usize),
-    (exclusive, reverse): (bool, bool),
-    input: &[T],
+    op: O, variant: &str, (rows, n): (usize, usize), (exclusive, reverse): (bool, bool), input: &[T],
 ) {
     let Some(cuda) = cuda() else { return };
     let operator = op.operator();

@@ -77,10 +77,7 @@ where
 
 /// Runs `op` in these variants and compares all of C, gaps between matrices included.
 fn check_in<'a, T: Sample + Into<f64>>(
-    device: &Device,
-    variants: impl IntoIterator<Item = &'a str>,
-    op: &GemmBatched,
-    data: &Data<T>,
+    device: &Device, variants: impl IntoIterator<Item = &'a str>, op: &GemmBatched, data: &Data<T>,
 ) where
     GemmBatched: Op<T>,
 {

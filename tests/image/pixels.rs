@@ -9,11 +9,7 @@ use tilework::program::Op;
 /// does not accept the image or the device.
 #[track_caller]
 pub(crate) fn check<T: Sample, D: Op<T>>(
-    device: &Device,
-    what: &str,
-    op: &D,
-    input: &[T],
-    (want, bound): (&[f64], &[f64]),
+    device: &Device, what: &str, op: &D, input: &[T], (want, bound): (&[f64], &[f64]),
 ) -> bool {
     let plan = match op.plan::<T>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return false,

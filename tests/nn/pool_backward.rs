@@ -33,10 +33,7 @@ where
 }
 
 fn check_random(
-    device: &Device,
-    shape: [usize; 4],
-    kernel: [usize; 2],
-    form: impl Fn(Pool2dBackward) -> Pool2dBackward,
+    device: &Device, shape: [usize; 4], kernel: [usize; 2], form: impl Fn(Pool2dBackward) -> Pool2dBackward,
 ) {
     let len = shape.iter().product();
     let mut random = Random::new(len as u64);

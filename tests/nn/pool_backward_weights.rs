@@ -31,10 +31,7 @@ where
 }
 
 fn check_random(
-    device: &Device,
-    shape: [usize; 4],
-    kernel: [usize; 2],
-    columns: bool,
+    device: &Device, shape: [usize; 4], kernel: [usize; 2], columns: bool,
     form: impl Fn(Pool2dBackwardWeights) -> Pool2dBackwardWeights,
 ) {
     let op = form(Pool2dBackwardWeights::new(shape, kernel));

@@ -64,12 +64,7 @@ pub(crate) fn run<T: Number>(gpu: &Gpu, op: &impl Op<T>, given: &[Given<'_, T>])
 /// Runs an op on floats and compares its outputs with the expected ones, within the bounds.
 #[track_caller]
 pub(crate) fn check<T: Number, const N: usize>(
-    device: &Device,
-    what: &str,
-    op: &impl Op<T>,
-    given: &[&[T]],
-    want: &[Vec<T>; N],
-    bound: &[Vec<f64>; N],
+    device: &Device, what: &str, op: &impl Op<T>, given: &[&[T]], want: &[Vec<T>; N], bound: &[Vec<f64>; N],
 ) {
     let given: Vec<_> = given.iter().map(|values| Given::Floats(values)).collect();
     let got = run(&device.gpu, op, &given);

@@ -150,10 +150,7 @@ fn merge_sort_rejects_invalid_arguments() {
 
 /// Runs an op by name and returns its results.
 pub(crate) fn by_name(
-    gpu: &Gpu,
-    name: &str,
-    options: &[(&str, &str)],
-    inputs: Vec<HostArray>,
+    gpu: &Gpu, name: &str, options: &[(&str, &str)], inputs: Vec<HostArray>,
 ) -> tilework::Result<Vec<HostArray>> {
     let op = operations().find(|op| op.name == name).unwrap();
     let mut settings = Settings::new(op);

@@ -22,11 +22,7 @@ fn near<T: Number>(what: &str, got: &[T], want: &[f64], bound: &[f64]) {
 /// Scans with each variant, with elements behind the output.
 #[track_caller]
 fn check_scan<T: Sample, O: Reducer<T, Output = T> + Clone>(
-    device: &Device,
-    op: &O,
-    x: &[T],
-    offsets: &[u32],
-    exclusive: bool,
+    device: &Device, op: &O, x: &[T], offsets: &[u32], exclusive: bool,
 ) {
     let (gpu, n) = (&device.gpu, x.len());
     let operator = op.operator();

@@ -38,12 +38,7 @@ fn run_program<T: Element>(gpu: &Gpu, program: Program, input: &[T]) -> Vec<T> {
 
 /// Runs one form of one variant and compares; skips variants that the device lacks.
 fn check<T: Sample, O>(
-    device: &Device,
-    op: O,
-    variant: &str,
-    (rows, n): (usize, usize),
-    (exclusive, reverse): (bool, bool),
-    input: &[T],
+    device: &Device, op: O, variant: &str, (rows, n): (usize, usize), (exclusive, reverse): (bool, bool), input: &[T],
 ) where
     O: Reducer<T, Output = T>,
 {

@@ -21,9 +21,7 @@ pub(crate) fn flags(random: &mut Random, n: usize, every: u64) -> Vec<u32> {
 
 /// The first `count` elements, and the rest, which must be unchanged.
 pub(crate) fn read_counted<T: Element + PartialEq>(
-    output: &Buffer<T>,
-    count: &Buffer<u32>,
-    before: T,
+    output: &Buffer<T>, count: &Buffer<u32>, before: T,
 ) -> Result<Vec<T>> {
     let (mut all, count) = (output.read()?, count.read()?[0] as usize);
     assert!(all[count..].iter().all(|x| *x == before), "elements past the count were written");

@@ -115,11 +115,7 @@ fn sets_match_the_reference() {
 /// Runs a program with lengths and rows of three bytes. `want` are the places in the first `lens` elements of both.
 #[track_caller]
 fn check_counted<T: Sample + PartialEq>(
-    device: &Device,
-    program: Program,
-    [a, b]: [&[T]; 2],
-    lens: [u32; 2],
-    want: &[usize],
+    device: &Device, program: Program, [a, b]: [&[T]; 2], lens: [u32; 2], want: &[usize],
 ) {
     let (gpu, i) = (&device.gpu, a.len().min(lens[0] as usize));
     let both = program.op == "set-union";

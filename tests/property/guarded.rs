@@ -221,9 +221,7 @@ impl Case {
 
     /// A result of `n` elements, checked by `check`, which gets all operands.
     pub(super) fn checked<T: Element>(
-        self,
-        len: usize,
-        check: impl Fn(&[Vec<u8>]) -> Option<String> + 'static,
+        self, len: usize, check: impl Fn(&[Vec<u8>]) -> Option<String> + 'static,
     ) -> Self {
         let before = vec![UNWRITTEN; len * size_of::<T>()];
         self.operand(T::DTYPE, before, Want::Checked(Box::new(check)))

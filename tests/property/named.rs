@@ -68,11 +68,7 @@ impl Inputs<'_> {
 
 impl Supply for Inputs<'_> {
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray, String> {
         let first = self.first.take();
         let shape = first.or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
@@ -169,10 +165,7 @@ fn shape(draw: &mut Draw, op: &'static Operation) -> Vec<usize> {
 
 /// The request as a case, if the op and its reference accept it.
 fn built(
-    draw: &mut Draw,
-    settings: &Settings,
-    (shape, dtype): (&[usize], DType),
-    (variant, fitting): (&str, bool),
+    draw: &mut Draw, settings: &Settings, (shape, dtype): (&[usize], DType), (variant, fitting): (&str, bool),
 ) -> Option<Case> {
     let op = settings.op();
     let (operator, more) = (settings.word("op").unwrap_or_default().to_owned(), draw.option(&[false, true]));

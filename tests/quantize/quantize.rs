@@ -40,11 +40,7 @@ fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: u
 
 /// The first code that is neither the expected one nor as close.
 pub(crate) fn far_codes<Q: Code, T: Sample>(
-    x: &[T],
-    scales: &[f32],
-    span: usize,
-    got: &[Q],
-    want: &[Q],
+    x: &[T], scales: &[f32], span: usize, got: &[Q], want: &[Q],
 ) -> Option<String> {
     assert_eq!(got.len(), want.len());
     got.iter().zip(want).enumerate().find_map(|(i, (g, w))| {

@@ -74,10 +74,7 @@ impl Transport for Faulty {
 
 /// Runs `work` on `p` ranks, of which rank 1 has a fault, and returns the results.
 fn faulty<R: Send>(
-    p: usize,
-    limit: Duration,
-    fault: Fault,
-    work: impl Fn(&Rank<Faulty>) -> Result<R> + Sync,
+    p: usize, limit: Duration, fault: Fault, work: impl Fn(&Rank<Faulty>) -> Result<R> + Sync,
 ) -> Vec<Result<R>> {
     let gpu = gpu().unwrap();
     let ranks = Local::group(p, limit).unwrap();

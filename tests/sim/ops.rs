@@ -60,11 +60,7 @@ fn fits(kernel: &Kernel, subgroup_size: u32) -> bool {
 
 /// Small programs of the variant with different kernels: at least one, at most `most`.
 fn programs(
-    op: &Operation,
-    variant: &'static str,
-    profile: &DeviceProfile,
-    most: usize,
-    seen: &mut BTreeSet<String>,
+    op: &Operation, variant: &'static str, profile: &DeviceProfile, most: usize, seen: &mut BTreeSet<String>,
 ) -> Vec<Program> {
     // The simulator has no 64-bit integers.
     let mut profile = profile.clone();

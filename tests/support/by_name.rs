@@ -36,11 +36,7 @@ fn ordered<T: PartialOrd>(numbers: impl Iterator<Item = T>, sorted: bool) -> Vec
 
 impl Supply for Numbers {
     fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
+        &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray, String> {
         let first = self.first.take();
         let shape = first.or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;

@@ -133,11 +133,7 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
 
 /// Runs the kernels of a program one by one, as custom kernels, those of `entry` with emulated matrices.
 pub(crate) fn run_emulated<'a>(
-    gpu: &Gpu,
-    side: u32,
-    program: &Program,
-    entry: &str,
-    operand: impl Fn(usize) -> Arg<'a>,
+    gpu: &Gpu, side: u32, program: &Program, entry: &str, operand: impl Fn(usize) -> Arg<'a>,
 ) {
     // Elements that a pass does not write become visible.
     let scratch: Vec<Buffer<u32>> =

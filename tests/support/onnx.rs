@@ -256,10 +256,7 @@ fn tensor(p: TensorProto) -> Result<Tensor, String> {
 }
 
 fn elements<const N: usize, T, U: Copy>(
-    raw: Option<&[u8]>,
-    from_raw: impl Fn([u8; N]) -> T,
-    typed: &[U],
-    from_typed: impl Fn(U) -> T,
+    raw: Option<&[u8]>, from_raw: impl Fn([u8; N]) -> T, typed: &[U], from_typed: impl Fn(U) -> T,
 ) -> Result<Vec<T>, String> {
     let Some(raw) = raw else {
         return Ok(typed.iter().map(|&x| from_typed(x)).collect());

@@ -155,9 +155,7 @@ impl Options {
 
     /// Runs a solver with a progress bar, prints its result, and returns it.
     pub(crate) fn watch(
-        &self,
-        out: &mut dyn Write,
-        solve: impl FnOnce(&mut dyn FnMut(usize, f64)) -> tilework::Result<Solution>,
+        &self, out: &mut dyn Write, solve: impl FnOnce(&mut dyn FnMut(usize, f64)) -> tilework::Result<Solution>,
     ) -> Result<Solution, Failure> {
         // The last residual comes after the message.
         let template = "{bar:30} {human_pos} of at most {human_len} iterations, residual {msg}";
@@ -182,13 +180,7 @@ impl Options {
 
     /// Draws residuals and writes the result, if requested. Returns the exit code.
     pub(crate) fn finish(
-        &self,
-        matrix: &Path,
-        what: &str,
-        solution: &Solution,
-        result: Vec<f32>,
-        gpu: &Gpu,
-        out: &mut dyn Write,
+        &self, matrix: &Path, what: &str, solution: &Solution, result: Vec<f32>, gpu: &Gpu, out: &mut dyn Write,
     ) -> Result<u8, Failure> {
         if let Some(path) = &self.plot {
             let name = shown(matrix.file_name().unwrap_or_default());

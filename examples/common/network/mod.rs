@@ -74,11 +74,7 @@ impl Network {
 
     /// As [`add`](Self::add), for a float type known at run time.
     pub(crate) fn add_floats(
-        &mut self,
-        gpu: &Gpu,
-        dtype: DType,
-        op: &(impl Op<f32> + Op<f16>),
-        operands: &[(&Held, usize)],
+        &mut self, gpu: &Gpu, dtype: DType, op: &(impl Op<f32> + Op<f16>), operands: &[(&Held, usize)],
     ) -> Result<()> {
         if dtype == DType::F16 { self.add::<f16>(gpu, op, operands) } else { self.add::<f32>(gpu, op, operands) }
     }

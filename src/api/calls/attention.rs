@@ -20,10 +20,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn attention<'a, T: Element, K: Element>(
-        &self,
-        attention: &Attention,
-        q: impl Into<Slice<'a, T>>,
-        k: impl Into<Slice<'a, K>>,
+        &self, attention: &Attention, q: impl Into<Slice<'a, T>>, k: impl Into<Slice<'a, K>>,
         v: impl Into<Slice<'a, K>>,
     ) -> Result<Buffer<T>>
     where
@@ -48,12 +45,8 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn attention_backward<'a, T: Element>(
-        &self,
-        attention: &AttentionBackward,
-        q: impl Into<Slice<'a, T>>,
-        k: impl Into<Slice<'a, T>>,
-        v: impl Into<Slice<'a, T>>,
-        dy: impl Into<Slice<'a, T>>,
+        &self, attention: &AttentionBackward, q: impl Into<Slice<'a, T>>, k: impl Into<Slice<'a, T>>,
+        v: impl Into<Slice<'a, T>>, dy: impl Into<Slice<'a, T>>,
     ) -> Result<(Buffer<T>, Buffer<T>, Buffer<T>)>
     where
         AttentionBackward: Op<T>,
@@ -83,13 +76,8 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn kv_append<'a, T: Element, K: Element>(
-        &self,
-        append: &KvAppend,
-        new_k: impl Into<Slice<'a, T>>,
-        new_v: impl Into<Slice<'a, T>>,
-        lengths: impl Into<Slice<'a, u32>>,
-        k: impl Into<Slice<'a, K>>,
-        v: impl Into<Slice<'a, K>>,
+        &self, append: &KvAppend, new_k: impl Into<Slice<'a, T>>, new_v: impl Into<Slice<'a, T>>,
+        lengths: impl Into<Slice<'a, u32>>, k: impl Into<Slice<'a, K>>, v: impl Into<Slice<'a, K>>,
     ) -> Result<()>
     where
         KvAppend: Op<T>,

@@ -32,11 +32,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn filter2d<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        [h, w]: [usize; 2],
-        shape: [usize; 2],
-        filter: &[f32],
+        &self, input: impl Into<Slice<'a, T>>, [h, w]: [usize; 2], shape: [usize; 2], filter: &[f32],
     ) -> Result<Buffer<T>> {
         let op = Filter2d::new([h, w], shape, filter);
         self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
@@ -53,11 +49,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn filter3d<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        extents: [usize; 3],
-        shape: [usize; 3],
-        filter: &[f32],
+        &self, input: impl Into<Slice<'a, T>>, extents: [usize; 3], shape: [usize; 3], filter: &[f32],
     ) -> Result<Buffer<T>> {
         let op = Filter3d::new(extents, shape, filter);
         self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
@@ -78,10 +70,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn conv<'a, T: Element>(
-        &self,
-        conv: &Conv2d,
-        x: impl Into<Slice<'a, T>>,
-        w: impl Into<Slice<'a, T>>,
+        &self, conv: &Conv2d, x: impl Into<Slice<'a, T>>, w: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         Conv2d: Op<T>,
@@ -105,10 +94,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn conv_transpose<'a, T: Element>(
-        &self,
-        conv: &ConvTranspose2d,
-        x: impl Into<Slice<'a, T>>,
-        w: impl Into<Slice<'a, T>>,
+        &self, conv: &ConvTranspose2d, x: impl Into<Slice<'a, T>>, w: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         ConvTranspose2d: Op<T>,
@@ -131,10 +117,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn conv_backward_data<'a, T: Element>(
-        &self,
-        layer: &Conv2d,
-        dy: impl Into<Slice<'a, T>>,
-        w: impl Into<Slice<'a, T>>,
+        &self, layer: &Conv2d, dy: impl Into<Slice<'a, T>>, w: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         Conv2dBackwardData: Op<T>,
@@ -157,10 +140,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn conv_backward_weights<'a, T: Element>(
-        &self,
-        layer: &Conv2d,
-        x: impl Into<Slice<'a, T>>,
-        dy: impl Into<Slice<'a, T>>,
+        &self, layer: &Conv2d, x: impl Into<Slice<'a, T>>, dy: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         Conv2dBackwardWeights: Op<T>,

@@ -17,12 +17,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gemm<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
-        m: usize,
-        n: usize,
-        k: usize,
+        &self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>, m: usize, n: usize, k: usize,
     ) -> Result<Buffer<T>>
     where
         Gemm: Op<T>,
@@ -44,13 +39,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gemm_batched<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
-        batch: usize,
-        m: usize,
-        n: usize,
-        k: usize,
+        &self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>, batch: usize, m: usize, n: usize, k: usize,
     ) -> Result<Buffer<T>>
     where
         GemmBatched: Op<T>,
@@ -70,10 +59,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gemm_grouped<'a>(
-        &self,
-        shapes: &[[usize; 3]],
-        a: impl Into<Slice<'a, f32>>,
-        b: impl Into<Slice<'a, f32>>,
+        &self, shapes: &[[usize; 3]], a: impl Into<Slice<'a, f32>>, b: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<f32>> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
         self.call::<f32, _>(&GemmGrouped::new(shapes), &given)?.output("c")
@@ -90,11 +76,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gemv<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        x: impl Into<Slice<'a, T>>,
-        m: usize,
-        k: usize,
+        &self, a: impl Into<Slice<'a, T>>, x: impl Into<Slice<'a, T>>, m: usize, k: usize,
     ) -> Result<Buffer<T>>
     where
         Gemv: Op<T>,
@@ -145,10 +127,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn trmm<'a>(
-        &self,
-        trmm: &Trmm,
-        a: impl Into<Slice<'a, f32>>,
-        b: impl Into<Slice<'a, f32>>,
+        &self, trmm: &Trmm, a: impl Into<Slice<'a, f32>>, b: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<f32>> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
         self.call::<f32, _>(trmm, &given)?.output("c")
@@ -185,11 +164,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn syr2k<'a>(
-        &self,
-        syr2k: &Syr2k,
-        a: impl Into<Slice<'a, f32>>,
-        b: impl Into<Slice<'a, f32>>,
-        c: impl Into<Slice<'a, f32>>,
+        &self, syr2k: &Syr2k, a: impl Into<Slice<'a, f32>>, b: impl Into<Slice<'a, f32>>, c: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped()), ("c", c.into().untyped())];
         self.call::<f32, _>(syr2k, &given)?.run(&[])
@@ -209,11 +184,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn symm<'a>(
-        &self,
-        symm: &Symm,
-        a: impl Into<Slice<'a, f32>>,
-        b: impl Into<Slice<'a, f32>>,
-        c: impl Into<Slice<'a, f32>>,
+        &self, symm: &Symm, a: impl Into<Slice<'a, f32>>, b: impl Into<Slice<'a, f32>>, c: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped()), ("c", c.into().untyped())];
         self.call::<f32, _>(symm, &given)?.run(&[])

@@ -35,10 +35,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn zip<'a, T: Element>(
-        &self,
-        x: impl Into<Slice<'a, T>>,
-        y: impl Into<Slice<'a, T>>,
-        function: ZipFn,
+        &self, x: impl Into<Slice<'a, T>>, y: impl Into<Slice<'a, T>>, function: ZipFn,
     ) -> Result<Buffer<T>> {
         let (x, y) = (x.into(), y.into());
         let op = Zip::new(function, x.len());
@@ -56,10 +53,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn axpy<'a, T: Element>(
-        &self,
-        alpha: f64,
-        x: impl Into<Slice<'a, T>>,
-        y: impl Into<Slice<'a, T>>,
+        &self, alpha: f64, x: impl Into<Slice<'a, T>>, y: impl Into<Slice<'a, T>>,
     ) -> Result<()> {
         let (x, y) = (x.into(), y.into());
         let op = Axpy::new(x.len(), alpha);

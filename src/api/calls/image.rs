@@ -30,10 +30,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn blur<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
-        radius: usize,
+        &self, input: impl Into<Slice<'a, T>>, image: impl Into<Image>, radius: usize,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Blur::new(image, radius), &[("input", input.into().untyped())])?.output("output")
     }
@@ -50,10 +47,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gaussian<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
-        sigma: f64,
+        &self, input: impl Into<Slice<'a, T>>, image: impl Into<Image>, sigma: f64,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Gaussian::new(image, sigma), &[("input", input.into().untyped())])?.output("output")
     }
@@ -69,10 +63,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn median<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
-        size: usize,
+        &self, input: impl Into<Slice<'a, T>>, image: impl Into<Image>, size: usize,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Median::new(image, size), &[("input", input.into().untyped())])?.output("output")
     }
@@ -100,9 +91,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn equalize<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        image: impl Into<Image>,
+        &self, input: impl Into<Slice<'a, T>>, image: impl Into<Image>,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Equalize::new(image), &[("input", input.into().untyped())])?.output("output")
     }

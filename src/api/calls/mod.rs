@@ -44,10 +44,7 @@ impl Gpu {
 
     /// Plans an op on rows of `width` elements. The length of the first operand gives the number of rows.
     fn call_rows<'a, T: Element, D: Op<T>>(
-        &self,
-        width: usize,
-        op: impl FnOnce(usize) -> D,
-        given: &[Given<'a>],
+        &self, width: usize, op: impl FnOnce(usize) -> D, given: &[Given<'a>],
     ) -> Result<OneLineCall<'a>> {
         let len = given.first().map_or(0, |(_, slice)| slice.len());
         // An incomplete row counts, so that an op never gets 0 rows of a non-empty operand.
@@ -135,8 +132,7 @@ impl OneLineCall<'_> {
     }
 
     fn three_outputs<U: Element, V: Element, W: Element>(
-        &self,
-        names: [&'static str; 3],
+        &self, names: [&'static str; 3],
     ) -> Result<(Buffer<U>, Buffer<V>, Buffer<W>)> {
         let made = (self.alloc(names[0])?, self.alloc(names[1])?, self.alloc(names[2])?);
         let slices = [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped(), Slice::from(&made.2).untyped()];

@@ -66,11 +66,7 @@ impl Gpu {
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of `gamma`
     /// and `beta`.
     pub fn layer_norm<'a, T: Element>(
-        &self,
-        x: impl Into<Slice<'a, T>>,
-        gamma: impl Into<Slice<'a, T>>,
-        beta: impl Into<Slice<'a, T>>,
-        width: usize,
+        &self, x: impl Into<Slice<'a, T>>, gamma: impl Into<Slice<'a, T>>, beta: impl Into<Slice<'a, T>>, width: usize,
     ) -> Result<Buffer<T>>
     where
         LayerNorm: Op<T>,
@@ -96,10 +92,7 @@ impl Gpu {
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
     /// `gamma`.
     pub fn rms_norm<'a, T: Element>(
-        &self,
-        x: impl Into<Slice<'a, T>>,
-        gamma: impl Into<Slice<'a, T>>,
-        width: usize,
+        &self, x: impl Into<Slice<'a, T>>, gamma: impl Into<Slice<'a, T>>, width: usize,
     ) -> Result<Buffer<T>>
     where
         RmsNorm: Op<T>,
@@ -124,13 +117,8 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn batch_norm<'a>(
-        &self,
-        norm: &BatchNorm,
-        x: impl Into<Slice<'a, f32>>,
-        mean: impl Into<Slice<'a, f32>>,
-        variance: impl Into<Slice<'a, f32>>,
-        gamma: impl Into<Slice<'a, f32>>,
-        beta: impl Into<Slice<'a, f32>>,
+        &self, norm: &BatchNorm, x: impl Into<Slice<'a, f32>>, mean: impl Into<Slice<'a, f32>>,
+        variance: impl Into<Slice<'a, f32>>, gamma: impl Into<Slice<'a, f32>>, beta: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<f32>> {
         let given = [
             ("x", x.into().untyped()),
@@ -175,10 +163,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn mean_pool<'a, T: Element>(
-        &self,
-        pool: &MeanPool,
-        x: impl Into<Slice<'a, T>>,
-        lengths: impl Into<Slice<'a, u32>>,
+        &self, pool: &MeanPool, x: impl Into<Slice<'a, T>>, lengths: impl Into<Slice<'a, u32>>,
     ) -> Result<Buffer<f32>>
     where
         MeanPool: Op<T>,
@@ -200,11 +185,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn rope<'a, T: Element>(
-        &self,
-        rope: &Rope,
-        x: impl Into<Slice<'a, T>>,
-        cos: impl Into<Slice<'a, f32>>,
-        sin: impl Into<Slice<'a, f32>>,
+        &self, rope: &Rope, x: impl Into<Slice<'a, T>>, cos: impl Into<Slice<'a, f32>>, sin: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<T>>
     where
         Rope: Op<T>,
@@ -230,10 +211,7 @@ impl Gpu {
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `logits`, or `labels` does not have
     /// one element per row.
     pub fn cross_entropy<'a>(
-        &self,
-        logits: impl Into<Slice<'a, f32>>,
-        labels: impl Into<Slice<'a, u32>>,
-        width: usize,
+        &self, logits: impl Into<Slice<'a, f32>>, labels: impl Into<Slice<'a, u32>>, width: usize,
     ) -> Result<(Buffer<f32>, Buffer<f32>)> {
         let given = [("logits", logits.into().untyped()), ("labels", labels.into().untyped())];
         let rows = |rows| CrossEntropy::new(rows, width);
@@ -250,9 +228,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn squared_error<'a>(
-        &self,
-        x: impl Into<Slice<'a, f32>>,
-        target: impl Into<Slice<'a, f32>>,
+        &self, x: impl Into<Slice<'a, f32>>, target: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<f32>> {
         let x = x.into();
         let given = [("x", x.untyped()), ("target", target.into().untyped())];
@@ -270,9 +246,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn binary_cross_entropy<'a>(
-        &self,
-        x: impl Into<Slice<'a, f32>>,
-        target: impl Into<Slice<'a, f32>>,
+        &self, x: impl Into<Slice<'a, f32>>, target: impl Into<Slice<'a, f32>>,
     ) -> Result<Buffer<f32>> {
         let x = x.into();
         let given = [("x", x.untyped()), ("target", target.into().untyped())];

@@ -38,9 +38,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn segmented_sort<'a, T: Element>(
-        &self,
-        keys: impl Into<Slice<'a, T>>,
-        offsets: impl Into<Slice<'a, u32>>,
+        &self, keys: impl Into<Slice<'a, T>>, offsets: impl Into<Slice<'a, u32>>,
     ) -> Result<Buffer<T>>
     where
         SegmentedSort: Op<T>,
@@ -102,10 +100,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn reduce_offsets<'a, T: Element, O: Reducer<T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        offsets: impl Into<Slice<'a, u32>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, offsets: impl Into<Slice<'a, u32>>, op: O,
     ) -> Result<Buffer<O::Output>> {
         let (input, offsets) = (input.into(), offsets.into());
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -129,10 +124,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `offsets` has no element.
     pub fn scan_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        offsets: impl Into<Slice<'a, u32>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, offsets: impl Into<Slice<'a, u32>>, op: O,
     ) -> Result<Buffer<T>> {
         let (input, offsets) = (input.into(), offsets.into());
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -152,12 +144,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn weighted_histogram<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, f32>>,
-        weights: impl Into<Slice<'a, T>>,
-        bins: usize,
-        lo: f64,
-        hi: f64,
+        &self, input: impl Into<Slice<'a, f32>>, weights: impl Into<Slice<'a, T>>, bins: usize, lo: f64, hi: f64,
     ) -> Result<Buffer<T>> {
         let (input, weights) = (input.into(), weights.into());
         let op = WeightedHistogram::new(input.len(), bins, lo, hi);
@@ -175,12 +162,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn histogram_2d<'a>(
-        &self,
-        x: impl Into<Slice<'a, f32>>,
-        y: impl Into<Slice<'a, f32>>,
-        bins: [usize; 2],
-        lo: [f64; 2],
-        hi: [f64; 2],
+        &self, x: impl Into<Slice<'a, f32>>, y: impl Into<Slice<'a, f32>>, bins: [usize; 2], lo: [f64; 2], hi: [f64; 2],
     ) -> Result<Buffer<u32>> {
         let (x, y) = (x.into(), y.into());
         let op = Histogram2d::new(x.len(), bins, lo, hi);
@@ -203,10 +185,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `n` does not divide the length of `input`.
     pub fn top_k_rows<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        n: usize,
-        k: usize,
+        &self, input: impl Into<Slice<'a, T>>, n: usize, k: usize,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         TopKRows: Op<T>,

@@ -25,9 +25,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn reduce<'a, T: Element, O: Reducer<T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<O::Output>> {
         self.reduce_rows(input, op, 1)
     }
@@ -47,10 +45,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `rows` does not divide the length.
     pub fn reduce_rows<'a, T: Element, O: Reducer<T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
-        rows: usize,
+        &self, input: impl Into<Slice<'a, T>>, op: O, rows: usize,
     ) -> Result<Buffer<O::Output>> {
         let input = input.into();
         // An incomplete row counts, so that no row is taken to be empty.
@@ -81,9 +76,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -93,9 +86,7 @@ impl Gpu {
     /// Computes all prefixes of `input`, each without its last element, into a new buffer: [`Scan`]. The first is the
     /// identity. For an example see [`inclusive_scan`](Self::inclusive_scan).
     pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -120,10 +111,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn inclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        heads: impl Into<Slice<'a, u32>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, heads: impl Into<Slice<'a, u32>>, op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -134,10 +122,7 @@ impl Gpu {
     /// [`SegmentedScan`]. A nonzero element of `heads` starts a segment, whose first prefix is the identity. For an
     /// example see [`inclusive_segmented_scan`](Self::inclusive_segmented_scan).
     pub fn exclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        heads: impl Into<Slice<'a, u32>>,
-        op: O,
+        &self, input: impl Into<Slice<'a, T>>, heads: impl Into<Slice<'a, u32>>, op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
         let n = elements_of::<T, O>(&op, input.len())?;
@@ -145,10 +130,7 @@ impl Gpu {
     }
 
     fn segmented_scan<T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        input: Slice<'_, T>,
-        heads: Slice<'_, u32>,
-        scan: &SegmentedScan<O>,
+        &self, input: Slice<'_, T>, heads: Slice<'_, u32>, scan: &SegmentedScan<O>,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(scan, &[("input", input.untyped()), ("heads", heads.untyped())])?.output("output")
     }
@@ -165,10 +147,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn inclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        keys: impl Into<Slice<'a, u32>>,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, keys: impl Into<Slice<'a, u32>>, input: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         let keys = keys.into();
         self.scan_by_key(keys, input.into(), &ScanByKey::new(op, keys.len()))
@@ -177,20 +156,14 @@ impl Gpu {
     /// As [`inclusive_scan_by_key`](Self::inclusive_scan_by_key), each prefix without its last element; the first of a
     /// run is the identity.
     pub fn exclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        keys: impl Into<Slice<'a, u32>>,
-        input: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, keys: impl Into<Slice<'a, u32>>, input: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<Buffer<T>> {
         let keys = keys.into();
         self.scan_by_key(keys, input.into(), &ScanByKey::new(op, keys.len()).exclusive())
     }
 
     fn scan_by_key<T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        keys: Slice<'_, u32>,
-        input: Slice<'_, T>,
-        scan: &ScanByKey<O>,
+        &self, keys: Slice<'_, u32>, input: Slice<'_, T>, scan: &ScanByKey<O>,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(scan, &[("keys", keys.untyped()), ("input", input.untyped())])?.output("output")
     }
@@ -205,11 +178,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn histogram<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        bins: usize,
-        lo: f64,
-        hi: f64,
+        &self, input: impl Into<Slice<'a, T>>, bins: usize, lo: f64, hi: f64,
     ) -> Result<Buffer<u32>> {
         let input = input.into();
         self.count(input, &Histogram::new(input.len(), bins).range(lo, hi))
@@ -225,9 +194,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn histogram_edges<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        edges: impl Into<Vec<f64>>,
+        &self, input: impl Into<Slice<'a, T>>, edges: impl Into<Vec<f64>>,
     ) -> Result<Buffer<u32>> {
         let input = input.into();
         self.count(input, &Histogram::with_edges(input.len(), edges))
@@ -263,9 +230,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn sort_pairs<'a, T: Element>(
-        &self,
-        keys: impl Into<Slice<'a, T>>,
-        values: impl Into<Slice<'a, u32>>,
+        &self, keys: impl Into<Slice<'a, T>>, values: impl Into<Slice<'a, u32>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)> {
         let (keys, values) = (keys.into(), values.into());
         let op = RadixSort::new(keys.len()).with_values();
@@ -306,10 +271,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn reduce_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        keys: impl Into<Slice<'a, u32>>,
-        values: impl Into<Slice<'a, T>>,
-        op: O,
+        &self, keys: impl Into<Slice<'a, u32>>, values: impl Into<Slice<'a, T>>, op: O,
     ) -> Result<(Buffer<u32>, Buffer<T>, Buffer<u32>)> {
         let (keys, values) = (keys.into(), values.into());
         let op = ReduceByKey::new(op, keys.len());
@@ -332,10 +294,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn segmented_reduce<'a, T: Element, O: Reducer<T, Output = T>>(
-        &self,
-        values: impl Into<Slice<'a, T>>,
-        heads: impl Into<Slice<'a, u32>>,
-        op: O,
+        &self, values: impl Into<Slice<'a, T>>, heads: impl Into<Slice<'a, u32>>, op: O,
     ) -> Result<(Buffer<T>, Buffer<u32>)> {
         let (values, heads) = (values.into(), heads.into());
         let n = elements_of::<T, O>(&op, values.len())?;
@@ -356,9 +315,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn select<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        flags: impl Into<Slice<'a, u32>>,
+        &self, input: impl Into<Slice<'a, T>>, flags: impl Into<Slice<'a, u32>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Select: Op<T>,
@@ -383,9 +340,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn select_if<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        predicate: Predicate,
+        &self, input: impl Into<Slice<'a, T>>, predicate: Predicate,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Select: Op<T>,
@@ -407,9 +362,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn partition<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        flags: impl Into<Slice<'a, u32>>,
+        &self, input: impl Into<Slice<'a, T>>, flags: impl Into<Slice<'a, u32>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Partition: Op<T>,
@@ -434,9 +387,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn partition_if<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
-        predicate: Predicate,
+        &self, input: impl Into<Slice<'a, T>>, predicate: Predicate,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Partition: Op<T>,
@@ -468,9 +419,7 @@ impl Gpu {
     /// Keeps the first of each run of equal `keys`, and its value. Returns keys, values and their number in new
     /// buffers: [`UniqueByKey`]. Elements of the first two beyond that number are not written.
     pub fn unique_by_key<'a, T: Element, V: Element>(
-        &self,
-        keys: impl Into<Slice<'a, T>>,
-        values: impl Into<Slice<'a, V>>,
+        &self, keys: impl Into<Slice<'a, T>>, values: impl Into<Slice<'a, V>>,
     ) -> Result<(Buffer<T>, Buffer<V>, Buffer<u32>)>
     where
         UniqueByKey<V>: Op<T>,
@@ -494,8 +443,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn run_length<'a, T: Element>(
-        &self,
-        input: impl Into<Slice<'a, T>>,
+        &self, input: impl Into<Slice<'a, T>>,
     ) -> Result<(Buffer<T>, Buffer<u32>, Buffer<u32>)>
     where
         RunLength: Op<T>,

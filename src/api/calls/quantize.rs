@@ -45,9 +45,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn quantize<'a, T: Element, Q: Code>(
-        &self,
-        x: impl Into<Slice<'a, T>>,
-        width: usize,
+        &self, x: impl Into<Slice<'a, T>>, width: usize,
     ) -> Result<(Buffer<Q>, Buffer<f32>)>
     where
         Quantize<Q>: Op<T>,
@@ -64,10 +62,7 @@ impl Gpu {
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`, or `scale` does not have one
     /// element per row.
     pub fn dequantize<'a, Q: Code, T: Element>(
-        &self,
-        x: impl Into<Slice<'a, Q>>,
-        scale: impl Into<Slice<'a, f32>>,
-        width: usize,
+        &self, x: impl Into<Slice<'a, Q>>, scale: impl Into<Slice<'a, f32>>, width: usize,
     ) -> Result<Buffer<T>>
     where
         Dequantize<Q>: Op<T>,
@@ -87,12 +82,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn gemm_int8<'a>(
-        &self,
-        a: impl Into<Slice<'a, i8>>,
-        b: impl Into<Slice<'a, i8>>,
-        m: usize,
-        n: usize,
-        k: usize,
+        &self, a: impl Into<Slice<'a, i8>>, b: impl Into<Slice<'a, i8>>, m: usize, n: usize, k: usize,
     ) -> Result<Buffer<i32>> {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
         self.call::<i32, _>(&GemmInt8::new(m, n, k), &given)?.output("c")

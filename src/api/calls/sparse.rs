@@ -50,11 +50,7 @@ impl Gpu {
 
     /// Multiplies a matrix, whose arrays are the first operands, by a dense factor.
     fn sparse_product(
-        &self,
-        op: &impl Op<f32>,
-        a: &DeviceMatrix,
-        factor: (&'static str, RawSlice<'_>),
-        output: &'static str,
+        &self, op: &impl Op<f32>, a: &DeviceMatrix, factor: (&'static str, RawSlice<'_>), output: &'static str,
     ) -> Result<Buffer<f32>> {
         let program = self.lower::<f32, _>(op)?;
         let mut given: Vec<_> =

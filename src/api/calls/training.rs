@@ -23,10 +23,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `y`.
     pub fn softmax_backward<'a>(
-        &self,
-        y: impl Into<Slice<'a, f32>>,
-        dy: impl Into<Slice<'a, f32>>,
-        width: usize,
+        &self, y: impl Into<Slice<'a, f32>>, dy: impl Into<Slice<'a, f32>>, width: usize,
     ) -> Result<Buffer<f32>> {
         let given = [("y", y.into().untyped()), ("dy", dy.into().untyped())];
         self.call_rows::<f32, _>(width, |rows| SoftmaxBackward::new(rows, width), &given)?.output("dx")
@@ -47,10 +44,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `y`.
     pub fn log_softmax_backward<'a>(
-        &self,
-        y: impl Into<Slice<'a, f32>>,
-        dy: impl Into<Slice<'a, f32>>,
-        width: usize,
+        &self, y: impl Into<Slice<'a, f32>>, dy: impl Into<Slice<'a, f32>>, width: usize,
     ) -> Result<Buffer<f32>> {
         let given = [("y", y.into().untyped()), ("dy", dy.into().untyped())];
         self.call_rows::<f32, _>(width, |rows| LogSoftmaxBackward::new(rows, width), &given)?.output("dx")
@@ -73,10 +67,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn layer_norm_backward<'a>(
-        &self,
-        x: impl Into<Slice<'a, f32>>,
-        gamma: impl Into<Slice<'a, f32>>,
-        dy: impl Into<Slice<'a, f32>>,
+        &self, x: impl Into<Slice<'a, f32>>, gamma: impl Into<Slice<'a, f32>>, dy: impl Into<Slice<'a, f32>>,
         width: usize,
     ) -> Result<(Buffer<f32>, Buffer<f32>, Buffer<f32>)> {
         let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
@@ -100,10 +91,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `x`.
     pub fn rms_norm_backward<'a>(
-        &self,
-        x: impl Into<Slice<'a, f32>>,
-        gamma: impl Into<Slice<'a, f32>>,
-        dy: impl Into<Slice<'a, f32>>,
+        &self, x: impl Into<Slice<'a, f32>>, gamma: impl Into<Slice<'a, f32>>, dy: impl Into<Slice<'a, f32>>,
         width: usize,
     ) -> Result<(Buffer<f32>, Buffer<f32>)> {
         let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("dy", dy.into().untyped())];
@@ -124,10 +112,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn activation_backward<'a, T: Element>(
-        &self,
-        activation: Activation,
-        value: impl Into<Slice<'a, T>>,
-        dy: impl Into<Slice<'a, T>>,
+        &self, activation: Activation, value: impl Into<Slice<'a, T>>, dy: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         ActivationBackward: Op<T>,
@@ -167,10 +152,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn pool_backward<'a, T: Element>(
-        &self,
-        pool: &Pool2dBackward,
-        x: impl Into<Slice<'a, T>>,
-        dy: impl Into<Slice<'a, T>>,
+        &self, pool: &Pool2dBackward, x: impl Into<Slice<'a, T>>, dy: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<T>>
     where
         Pool2dBackward: Op<T>,
@@ -193,10 +175,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn pool_backward_weights<'a, T: Element>(
-        &self,
-        pool: &Pool2dBackwardWeights,
-        x: impl Into<Slice<'a, T>>,
-        dy: impl Into<Slice<'a, T>>,
+        &self, pool: &Pool2dBackwardWeights, x: impl Into<Slice<'a, T>>, dy: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<f32>>
     where
         Pool2dBackwardWeights: Op<T>,
@@ -218,10 +197,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn sgd<'a>(
-        &self,
-        sgd: &Sgd,
-        parameters: impl Into<Slice<'a, f32>>,
-        gradients: impl Into<Slice<'a, f32>>,
+        &self, sgd: &Sgd, parameters: impl Into<Slice<'a, f32>>, gradients: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
         let given = [("parameters", parameters.into().untyped()), ("gradients", gradients.into().untyped())];
         self.call::<f32, _>(sgd, &given)?.run(&[])
@@ -243,13 +219,8 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn adam<'a>(
-        &self,
-        adam: &Adam,
-        parameters: impl Into<Slice<'a, f32>>,
-        gradients: impl Into<Slice<'a, f32>>,
-        first: impl Into<Slice<'a, f32>>,
-        second: impl Into<Slice<'a, f32>>,
-        fullness: impl Into<Slice<'a, f32>>,
+        &self, adam: &Adam, parameters: impl Into<Slice<'a, f32>>, gradients: impl Into<Slice<'a, f32>>,
+        first: impl Into<Slice<'a, f32>>, second: impl Into<Slice<'a, f32>>, fullness: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
         let given = [
             ("parameters", parameters.into().untyped()),

@@ -21,10 +21,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `table`.
     pub fn gather<'a, T: Element>(
-        &self,
-        table: impl Into<Slice<'a, T>>,
-        indices: impl Into<Slice<'a, u32>>,
-        width: usize,
+        &self, table: impl Into<Slice<'a, T>>, indices: impl Into<Slice<'a, u32>>, width: usize,
     ) -> Result<Buffer<T>>
     where
         Gather: Op<T>,
@@ -53,12 +50,8 @@ impl Gpu {
     /// [`Shape`](ErrorKind::Shape) if `width` does not divide the length of `into`, or `x` has another length
     /// than the rows of `indices`.
     pub fn scatter<'a, T: Element>(
-        &self,
-        op: ScatterOp,
-        x: impl Into<Slice<'a, T>>,
-        indices: impl Into<Slice<'a, u32>>,
-        into: impl Into<Slice<'a, T>>,
-        width: usize,
+        &self, op: ScatterOp, x: impl Into<Slice<'a, T>>, indices: impl Into<Slice<'a, u32>>,
+        into: impl Into<Slice<'a, T>>, width: usize,
     ) -> Result<()>
     where
         Scatter: Op<T>,
@@ -80,9 +73,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn lower_bound<'a, T: Element>(
-        &self,
-        sorted: impl Into<Slice<'a, T>>,
-        needles: impl Into<Slice<'a, T>>,
+        &self, sorted: impl Into<Slice<'a, T>>, needles: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<u32>>
     where
         LowerBound: Op<T>,
@@ -95,9 +86,7 @@ impl Gpu {
     /// Finds for each needle the number of elements of `sorted` that are at most the needle, in a new buffer:
     /// [`UpperBound`]. For an example see [`lower_bound`](Self::lower_bound).
     pub fn upper_bound<'a, T: Element>(
-        &self,
-        sorted: impl Into<Slice<'a, T>>,
-        needles: impl Into<Slice<'a, T>>,
+        &self, sorted: impl Into<Slice<'a, T>>, needles: impl Into<Slice<'a, T>>,
     ) -> Result<Buffer<u32>>
     where
         UpperBound: Op<T>,
@@ -147,9 +136,7 @@ impl Gpu {
     /// # Ok::<(), tilework::Error>(())
     /// ```
     pub fn set_union<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
+        &self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         SetUnion: Op<T>,
@@ -163,9 +150,7 @@ impl Gpu {
     /// [`SetIntersection`].
     /// For an example see [`set_union`](Self::set_union).
     pub fn set_intersection<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
+        &self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         SetIntersection: Op<T>,
@@ -179,9 +164,7 @@ impl Gpu {
     /// buffers: [`SetDifference`].
     /// For an example see [`set_union`](Self::set_union).
     pub fn set_difference<'a, T: Element>(
-        &self,
-        a: impl Into<Slice<'a, T>>,
-        b: impl Into<Slice<'a, T>>,
+        &self, a: impl Into<Slice<'a, T>>, b: impl Into<Slice<'a, T>>,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         SetDifference: Op<T>,

@@ -46,10 +46,7 @@ impl Gpu {
     }
 
     pub(in crate::api) async fn convert_by(
-        &self,
-        waiting: Waiting,
-        matrix: &DeviceMatrix,
-        to: Target,
+        &self, waiting: Waiting, matrix: &DeviceMatrix, to: Target,
     ) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         let fill = |format| self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }), Vec::new());
@@ -349,11 +346,7 @@ impl Gpu {
     }
 
     async fn to_sell(
-        &self,
-        waiting: Waiting,
-        matrix: &DeviceMatrix,
-        slice: usize,
-        window: usize,
+        &self, waiting: Waiting, matrix: &DeviceMatrix, slice: usize, window: usize,
     ) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         let program = order_slices(&from, slice, window, &self.planning_profile())?;

@@ -63,10 +63,7 @@ impl Gpu {
     }
 
     pub(in crate::api) async fn insert_by(
-        &self,
-        waiting: Waiting,
-        matrix: &mut DeviceMatrix,
-        new: &DeviceMatrix,
+        &self, waiting: Waiting, matrix: &mut DeviceMatrix, new: &DeviceMatrix,
     ) -> Result<()> {
         let (to, from) = (matrix.layout, new.layout);
         let coordinates = matches!(from.format, Format::Coo { .. });

@@ -387,11 +387,7 @@ impl Gpu {
     /// [`Gpu::convert_matrix`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn matrix_of_entries(
-        &self,
-        extents: [usize; 2],
-        row_idxs: &Buffer<u32>,
-        col_idxs: &Buffer<u32>,
-        values: impl Into<DeviceList>,
+        &self, extents: [usize; 2], row_idxs: &Buffer<u32>, col_idxs: &Buffer<u32>, values: impl Into<DeviceList>,
     ) -> Result<DeviceMatrix> {
         Waiting::block(|waiting| self.entries_by(waiting, extents, row_idxs, col_idxs, values.into()))
     }
@@ -401,21 +397,13 @@ impl Gpu {
     /// # Errors
     /// As [`matrix_of_entries`](Self::matrix_of_entries).
     pub async fn matrix_of_entries_async(
-        &self,
-        extents: [usize; 2],
-        row_idxs: &Buffer<u32>,
-        col_idxs: &Buffer<u32>,
-        values: impl Into<DeviceList>,
+        &self, extents: [usize; 2], row_idxs: &Buffer<u32>, col_idxs: &Buffer<u32>, values: impl Into<DeviceList>,
     ) -> Result<DeviceMatrix> {
         self.entries_by(Waiting::Yielding, extents, row_idxs, col_idxs, values.into()).await
     }
 
     async fn entries_by(
-        &self,
-        waiting: Waiting,
-        [rows, cols]: [usize; 2],
-        row_idxs: &Buffer<u32>,
-        col_idxs: &Buffer<u32>,
+        &self, waiting: Waiting, [rows, cols]: [usize; 2], row_idxs: &Buffer<u32>, col_idxs: &Buffer<u32>,
         values: DeviceList,
     ) -> Result<DeviceMatrix> {
         let (entries, format) = (row_idxs.len(), Format::Coo { sorted: false });
@@ -520,10 +508,7 @@ macro_rules! product_calls {
             /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](ErrorKind::Shape) if the matrix has another
             /// format than planned.
             pub fn record<'a, Enc: Encoder>(
-                &self,
-                rec: &mut Recorder<Enc>,
-                matrix: &'a DeviceMatrix,
-                $x: impl Into<Slice<'a, f32>>,
+                &self, rec: &mut Recorder<Enc>, matrix: &'a DeviceMatrix, $x: impl Into<Slice<'a, f32>>,
                 $y: impl Into<Slice<'a, f32>>,
             ) -> Result<()> {
                 self.with().record(rec, matrix, $x, $y)
@@ -544,10 +529,7 @@ macro_rules! product_calls {
             /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](ErrorKind::Shape) if the matrix has another
             /// format than planned.
             pub fn record<Enc: Encoder>(
-                self,
-                rec: &mut Recorder<Enc>,
-                matrix: &'a DeviceMatrix,
-                $x: impl Into<Slice<'a, f32>>,
+                self, rec: &mut Recorder<Enc>, matrix: &'a DeviceMatrix, $x: impl Into<Slice<'a, f32>>,
                 $y: impl Into<Slice<'a, f32>>,
             ) -> Result<()> {
                 let (gpu, program) = (self.executor().gpu(), self.executor().program());

@@ -185,11 +185,7 @@ impl CudaProduct<'_> {
 
     /// Adds the launches of a way: copies of factors, the product, and the addition of its slices.
     fn add_launches(
-        &self,
-        program: &mut CudaProgram,
-        factor: TileFactor,
-        way: &CudaWay,
-        profile: &CudaProfile,
+        &self, program: &mut CudaProgram, factor: TileFactor, way: &CudaWay, profile: &CudaProfile,
     ) -> Result<()> {
         let product = self.product;
         let (mut layouts, mut memory) = (self.layouts, self.memory);
@@ -281,11 +277,7 @@ impl CudaProduct<'_> {
     }
 
     pub(super) fn tiles(
-        &self,
-        program: &mut CudaProgram,
-        factor: TileFactor,
-        (row, way): (&TileRow, &CudaWay),
-        end: &ProductEnd,
+        &self, program: &mut CudaProgram, factor: TileFactor, (row, way): (&TileRow, &CudaWay), end: &ProductEnd,
     ) -> Result<()> {
         let product = self.product;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));

@@ -86,10 +86,7 @@ pub(super) fn refusal(of: &CudaProduct<'_>) -> Error {
 }
 
 pub(super) fn lower(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    factor: TileFactor,
-    (tiling, way): (NarrowTiling, &CudaWay),
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, (tiling, way): (NarrowTiling, &CudaWay),
     end: &ProductEnd,
 ) {
     let Product { m, n, batch, .. } = *of.product;

@@ -205,11 +205,7 @@ impl CudaWays<'_> {
 
 /// Returns the fastest way: of the engine of a `variant`, or of all. `rows` are the tiles to choose from.
 pub(super) fn fastest(
-    of: &CudaProduct<'_>,
-    factor: TileFactor,
-    rows: &[TileRow],
-    variant: &str,
-    profile: &CudaProfile,
+    of: &CudaProduct<'_>, factor: TileFactor, rows: &[TileRow], variant: &str, profile: &CudaProfile,
 ) -> Option<CudaWay> {
     let work = of.work(factor);
     let common = CudaWays { of, factor, profile, work };

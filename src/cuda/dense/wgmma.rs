@@ -74,11 +74,7 @@ impl WgmmaTiling {
     /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are
     /// no multiple of 32 bytes apart.
     pub(super) fn seconds(
-        &self,
-        work: &TileWork,
-        [steps, slices]: [usize; 2],
-        (factor, apart): (TileFactor, bool),
-        profile: &CudaProfile,
+        &self, work: &TileWork, [steps, slices]: [usize; 2], (factor, apart): (TileFactor, bool), profile: &CudaProfile,
     ) -> f64 {
         let of = |extent: usize, side: u32| extent.div_ceil(side as usize) as f64;
         let tiles = of(work.m, TILE_M) * of(work.n, self.tile_n) * (work.products * slices) as f64;
@@ -156,12 +152,8 @@ pub(super) fn refusal(of: &CudaProduct<'_>, factor: TileFactor) -> Option<crate:
 }
 
 pub(super) fn lower(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    factor: TileFactor,
-    (form, way): (&WgmmaTiling, &CudaWay),
-    end: &ProductEnd,
-    profile: &CudaProfile,
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, (form, way): (&WgmmaTiling, &CudaWay),
+    end: &ProductEnd, profile: &CudaProfile,
 ) -> Result<()> {
     let product = of.product;
     program.decision.because(format_args!(
@@ -214,12 +206,7 @@ pub(super) fn packs(of: &CudaProduct<'_>, factor: TileFactor, which: usize) -> b
 /// Returns how factor `which` is copied to shared memory; `rows` are those of the result. Adds the copy to scratch if
 /// one is needed.
 fn fetch(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    factor: TileFactor,
-    which: usize,
-    rows: usize,
-    tile: u32,
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, which: usize, rows: usize, tile: u32,
 ) -> Fetch {
     let BatchLayout { mut at, stride, .. } = of.layouts[which];
     let lines = of.lines(which, factor);
@@ -269,11 +256,7 @@ struct Packed {
 /// Copies a factor into rows of whole 16-byte chunks: `along_k`, or in the order that it has. Returns where it is then,
 /// and its layout.
 pub(super) fn packed(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    factor: TileFactor,
-    which: usize,
-    along_k: bool,
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, which: usize, along_k: bool,
 ) -> (ArgMemory, BatchLayout) {
     let rows = if which == 0 { of.product.m } else { of.product.n };
     // The tile engine splits elements itself.
@@ -289,11 +272,7 @@ const LONG_LINE: usize = 512;
 
 /// Copies a factor of `rows` rows of the result into rows of whole 16-byte chunks.
 fn pack(
-    of: &CudaProduct<'_>,
-    program: &mut CudaProgram,
-    factor: TileFactor,
-    which: usize,
-    [rows, k]: [usize; 2],
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, which: usize, [rows, k]: [usize; 2],
     along_k: bool,
 ) -> Packed {
     let BatchLayout { at, stride, .. } = of.layouts[which];
@@ -316,12 +295,7 @@ fn pack(
 }
 
 fn boxes(
-    of: ArgMemory,
-    dtype: DType,
-    rounds: bool,
-    dims: [usize; 3],
-    strides: [usize; 2],
-    side: [u32; 3],
+    of: ArgMemory, dtype: DType, rounds: bool, dims: [usize; 3], strides: [usize; 2], side: [u32; 3],
 ) -> TensorMap {
     TensorMap {
         of,

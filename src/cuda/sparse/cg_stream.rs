@@ -68,11 +68,7 @@ fn f32s(name: &'static str, len: usize, access: Access) -> Operand {
 
 /// A program of one launch that takes all operands, then `numbers`; none if there are no blocks.
 fn program(
-    op: &'static str,
-    entry: &'static str,
-    operands: Vec<Operand>,
-    (blocks, threads): (u32, u32),
-    numbers: &[u32],
+    op: &'static str, entry: &'static str, operands: Vec<Operand>, (blocks, threads): (u32, u32), numbers: &[u32],
 ) -> CudaProgram {
     let mut program = CudaProgram::new(op, Decision::policy("stream", "the only variant"));
     program.cost = Cost::of(0.0, &operands);
@@ -88,10 +84,7 @@ fn program(
 /// `w = A r` of some rows, and partial sums of `r r` and `w r` from `part` on: operands `slices`, `columns`, `values`,
 /// `r`, `w`, `partials`.
 pub(crate) fn product(
-    rows: SlicedRows,
-    [vector, own, parts]: [usize; 3],
-    part: u32,
-    profile: &CudaProfile,
+    rows: SlicedRows, [vector, own, parts]: [usize; 3], part: u32, profile: &CudaProfile,
 ) -> Result<CudaProgram> {
     const OP: &str = "sharded-cg-product";
     let count = index_u32(OP, "rows", rows.rows)?;

@@ -154,11 +154,7 @@ impl ProductJob<'_> {
 
     /// Dispatches a kernel over all workgroups, in chunks that take a bounded time.
     pub(super) fn dispatch(
-        &self,
-        program: &mut Program,
-        kernel: usize,
-        params: &ProductParams,
-        bindings: &[Binding],
+        &self, program: &mut Program, kernel: usize, params: &ProductParams, bindings: &[Binding],
         workgroups: Workgroups,
     ) -> Result<()> {
         let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
@@ -168,11 +164,7 @@ impl ProductJob<'_> {
 
     /// Dispatches a kernel that reads all operands over all tiles: once, or for each slice of k with carried sums.
     pub(super) fn multiply(
-        &self,
-        program: &mut Program,
-        kernel: usize,
-        tile: ProductTile,
-        workgroups: Workgroups,
+        &self, program: &mut Program, kernel: usize, tile: ProductTile, workgroups: Workgroups,
     ) -> Result<()> {
         let (k, slice) = (self.product.k, slice_k(self.profile));
         let params = self.params(k, tile)?;
@@ -224,12 +216,7 @@ pub(crate) fn dispatch_flop(class: DeviceClass) -> u64 {
 
 /// Dispatches `count` workgroups of `flop` each, in chunks that take a bounded time, with `params` of each chunk.
 pub(crate) fn dispatch_chunks<P: KernelParams>(
-    program: &mut Program,
-    kernel: usize,
-    bindings: &[Binding],
-    count: u64,
-    flop: u64,
-    profile: &DeviceProfile,
+    program: &mut Program, kernel: usize, bindings: &[Binding], count: u64, flop: u64, profile: &DeviceProfile,
     params: impl Fn(Range<u64>) -> P,
 ) -> Result<()> {
     // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.

@@ -179,11 +179,7 @@ fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFact
 /// Writes the pass that packs a factor for `k` steps. Returns the packed factor, or its high and low halves, and
 /// the elements from one of its rows to the next.
 fn pack(
-    job: &ProductJob<'_>,
-    program: &mut Program,
-    factor: &StoredFactor,
-    k: usize,
-    magnitudes: Option<Binding>,
+    job: &ProductJob<'_>, program: &mut Program, factor: &StoredFactor, k: usize, magnitudes: Option<Binding>,
 ) -> Result<(Vec<Binding>, u32)> {
     let DenseLayout { rows, cols, ld } = factor.at;
     let (out_rows, out_cols) = if factor.along_k { (rows, k) } else { (k, cols) };

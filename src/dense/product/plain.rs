@@ -104,10 +104,7 @@ impl PlainKernel {
     }
 
     pub(super) fn lower(
-        self,
-        Division { tile, thread, .. }: Division,
-        job: &ProductJob<'_>,
-        program: &mut Program,
+        self, Division { tile, thread, .. }: Division, job: &ProductJob<'_>, program: &mut Program,
     ) -> Result<()> {
         let product = job.product;
         let spec = job.end_spec(3, job.is_sliced());

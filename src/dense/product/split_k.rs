@@ -63,22 +63,13 @@ pub(super) struct Slabs {
 impl Slabs {
     /// Cuts k into about `wanted` slices, each a multiple of the tile's step.
     pub(super) fn new(
-        job: &ProductJob<'_>,
-        program: &mut Program,
-        k: usize,
-        tile: ProductTile,
-        wanted: usize,
+        job: &ProductJob<'_>, program: &mut Program, k: usize, tile: ProductTile, wanted: usize,
     ) -> Result<Self> {
         Self::of(job, program, k, tile, wanted, false)
     }
 
     fn of(
-        job: &ProductJob<'_>,
-        program: &mut Program,
-        k: usize,
-        tile: ProductTile,
-        wanted: usize,
-        one_slab: bool,
+        job: &ProductJob<'_>, program: &mut Program, k: usize, tile: ProductTile, wanted: usize, one_slab: bool,
     ) -> Result<Self> {
         // Slabs that one binding holds; a slice is no longer than a dispatch allows.
         let slab = job.sums_bytes(1)?;
@@ -99,12 +90,7 @@ impl Slabs {
 
     /// Dispatches the kernel that multiplies, with `params` of all of k.
     pub(super) fn multiply(
-        &self,
-        job: &ProductJob<'_>,
-        program: &mut Program,
-        kernel: usize,
-        params: ProductParams,
-        bindings: &[Binding],
+        &self, job: &ProductJob<'_>, program: &mut Program, kernel: usize, params: ProductParams, bindings: &[Binding],
         tile: ProductTile,
     ) -> Result<()> {
         let params = ProductParams { slice_k: self.slice as u32, slices: self.slices as u32, ..params };

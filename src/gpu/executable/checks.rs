@@ -11,10 +11,7 @@ impl Gpu {
     /// Checks a dispatch against its shader, its program and the limits. wgpu would report such an error in a
     /// caller's encoder.
     pub(super) fn check_dispatch(
-        &self,
-        program: &Program,
-        dispatch: &Dispatch,
-        pipelines: &[PipelineInUse],
+        &self, program: &Program, dispatch: &Dispatch, pipelines: &[PipelineInUse],
     ) -> Result<()> {
         let limits = &self.profile().limits;
         let Some(pipeline) = pipelines.get(dispatch.kernel) else {

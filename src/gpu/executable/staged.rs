@@ -116,10 +116,7 @@ impl Executable {
 
     /// Records the program with these operands in memory of their own.
     pub(super) fn record_staged<E: Encoder>(
-        &self,
-        rec: &mut Recorder<E>,
-        operands: &[RawSlice<'_>],
-        staged: &[StagedOperand],
+        &self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>], staged: &[StagedOperand],
     ) -> Result<()> {
         let mut all = operands.to_vec();
         for StagedOperand { index, memory, .. } in staged {

@@ -99,11 +99,7 @@ pub(super) struct SequentialBuilder<'a> {
 
 impl<'a> SequentialBuilder<'a> {
     pub(super) fn new(
-        net: &'a Sequential,
-        batch: usize,
-        values: Resource,
-        profile: &'a DeviceProfile,
-        op: &'static str,
+        net: &'a Sequential, batch: usize, values: Resource, profile: &'a DeviceProfile, op: &'static str,
     ) -> Result<Self> {
         if batch == 0 {
             return Err(err!(Shape, "{op}: the batch is 0; it must be at least 1"));

@@ -77,11 +77,7 @@ impl SequentialBuilder<'_> {
     /// Appends the gradients of a layer with respect to its parameters and, if it is `wanted`, its input, which goes
     /// to `dx`. Returns whether it wrote `dx`.
     fn backward(
-        &mut self,
-        stage: &FusedLayer,
-        [x, y, dy, dx]: [ArrayPlace; 4],
-        gradients: Resource,
-        wanted: bool,
+        &mut self, stage: &FusedLayer, [x, y, dy, dx]: [ArrayPlace; 4], gradients: Resource, wanted: bool,
     ) -> Result<bool> {
         let FusedLayer { index, from: shape, to, .. } = *stage;
         let (batch, len) = (self.batch, shape.iter().product());

@@ -48,12 +48,7 @@ impl Levels {
     /// Adds the levels below the first. `params` are those of a level, counted from 1 for the second; a workgroup makes
     /// `each` nodes. The kernel binds the count, the length, the parents, then `bindings`.
     pub(in crate::primitives) fn grow<P: KernelParams>(
-        mut self,
-        kernel: Kernel,
-        each: u32,
-        params: impl Fn(u32) -> P,
-        bindings: &[Binding],
-        profile: &DeviceProfile,
+        mut self, kernel: Kernel, each: u32, params: impl Fn(u32) -> P, bindings: &[Binding], profile: &DeviceProfile,
     ) -> Result<Program> {
         let open = Kernel::of_file("primitives/frontier_open", Spec::new().flag("TREE", true));
         let [open, kernel] = [open, kernel].map(|kernel| self.program.kernel(kernel));

@@ -358,12 +358,7 @@ impl<'a> HistogramLowering<'a> {
 
     /// Moves elements into buckets of bins, whose counters fit workgroup memory, and counts each bucket.
     fn partitioned(
-        &mut self,
-        base: &BinsParams,
-        spec: &Spec,
-        loops: u64,
-        part: Binding,
-        mut bindings: Vec<Binding>,
+        &mut self, base: &BinsParams, spec: &Spec, loops: u64, part: Binding, mut bindings: Vec<Binding>,
     ) -> Result<()> {
         let policy = &self.policy;
         let memory = self.profile.limits.max_workgroup_bytes;

@@ -281,13 +281,8 @@ impl<'a> ReduceLowering<'a> {
     /// Dispatches `kernel` over every chunk, one workgroup for each part of each row. `extra` follows the output and
     /// binds the input again.
     fn each_chunk(
-        &mut self,
-        kernel: usize,
-        extra: &[fn(Binding) -> Binding],
-        target: Binding,
-        part_stride: u64,
-        parts_of: impl Fn(u64) -> u64,
-        rows_per_workgroup: impl Fn(&ReduceChunk, u64) -> u64,
+        &mut self, kernel: usize, extra: &[fn(Binding) -> Binding], target: Binding, part_stride: u64,
+        parts_of: impl Fn(u64) -> u64, rows_per_workgroup: impl Fn(&ReduceChunk, u64) -> u64,
     ) {
         let mut done = 0; // parts of the current row that earlier chunks wrote
         for chunk in self.chunks.clone() {

@@ -103,9 +103,7 @@ struct ScanLowering<'a> {
 
 impl ScanJob<'_> {
     pub(in crate::primitives) fn lower(
-        &self,
-        profile: &DeviceProfile,
-        variants: &'static [Variant],
+        &self, profile: &DeviceProfile, variants: &'static [Variant],
     ) -> Result<Program> {
         let Self { name, op, dtype, len, form, .. } = *self;
         let monoid = Monoid::new(op, dtype).map_err(|e| e.context(name))?;
@@ -337,11 +335,8 @@ impl ScanLowering<'_> {
     /// Dispatches a kernel over all chunks, each with its number of vec4 and its bindings, and the length behind them.
     /// A workgroup takes `each` tiles.
     fn each_chunk(
-        &mut self,
-        (file, entry): (&'static str, &'static str),
-        (spec, reads_length): (Spec, bool),
-        chunks: impl Iterator<Item = (ScanChunk, u32, Vec<Binding>)>,
-        (all_tiles, each): (u64, u64),
+        &mut self, (file, entry): (&'static str, &'static str), (spec, reads_length): (Spec, bool),
+        chunks: impl Iterator<Item = (ScanChunk, u32, Vec<Binding>)>, (all_tiles, each): (u64, u64),
     ) {
         let mut kernel = None;
         for (chunk, vec4s, mut bindings) in chunks {

@@ -243,11 +243,7 @@ impl<'a> SortLowering<'a> {
     /// Adds the kernel that moves a tile of keys, with the steps of a thread unrolled or in loops. Its values are those
     /// at hand, or the positions of the keys.
     fn tile_kernel(
-        &mut self,
-        file: &'static str,
-        entry: &'static str,
-        (workgroup_size, items): (u32, u32),
-        spec: Spec,
+        &mut self, file: &'static str, entry: &'static str, (workgroup_size, items): (u32, u32), spec: Spec,
         positions: bool,
     ) -> usize {
         let steps = if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };

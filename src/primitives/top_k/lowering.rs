@@ -431,11 +431,7 @@ pub(in crate::primitives) fn word_parts(n: u64, profile: &DeviceProfile) -> impl
 /// Finds the number of the k-th best key by its digits, and its rank among equal ones; of the last, if there are fewer
 /// than `k` keys, as the length behind the keys says.
 pub(in crate::primitives) fn kth_number(
-    program: &mut Program,
-    (keys, length): (Resource, Option<Binding>),
-    parts: &[BoundChunk],
-    order: &Spec,
-    k: u32,
+    program: &mut Program, (keys, length): (Resource, Option<Binding>), parts: &[BoundChunk], order: &Spec, k: u32,
     profile: &DeviceProfile,
 ) -> Binding {
     let (bins, search) = (program.scratch(4 * BINS), program.scratch(8));

@@ -6,11 +6,7 @@ use crate::program::prelude::*;
 /// Adds to a top-k the operands `payload`, before its outputs, and `payload_out`, of `width` elements of `dtype` a row.
 /// There are `rows` rows; `positions_of` says which of them the positions of the best are.
 pub(in crate::primitives) fn with_payload(
-    best: Program,
-    (dtype, width): (DType, usize),
-    rows: usize,
-    positions_of: PositionsOf,
-    profile: &DeviceProfile,
+    best: Program, (dtype, width): (DType, usize), rows: usize, positions_of: PositionsOf, profile: &DeviceProfile,
 ) -> Result<Program> {
     let op = best.op;
     check_column(op, dtype)?;
@@ -40,10 +36,7 @@ pub(in crate::primitives) fn with_payload(
 
 /// The payload of a request: rows of one element, with this output.
 pub(in crate::primitives) fn asked_payload(
-    asked: &mut Asked<'_>,
-    shape: &[usize],
-    output: Role,
-    operands: &mut Vec<Role>,
+    asked: &mut Asked<'_>, shape: &[usize], output: Role, operands: &mut Vec<Role>,
 ) -> Result<Option<(DType, usize)>> {
     if !asked.has_more() {
         return Ok(None);

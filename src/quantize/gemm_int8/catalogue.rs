@@ -1,5 +1,3 @@
-//! The product of bytes by names, and its samples.
-
 use super::GemmInt8;
 use crate::dense::Activation;
 use crate::program::prelude::*;

@@ -8,10 +8,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Reduces `n` elements of two ranks; the result of each, and whether it was reduced.
 fn reduce<T: Element>(
-    gpus: &[Gpu],
-    n: [usize; 2],
-    function: &ZipFn,
-    value: impl Fn(usize, usize) -> T + Sync,
+    gpus: &[Gpu], n: [usize; 2], function: &ZipFn, value: impl Fn(usize, usize) -> T + Sync,
 ) -> Vec<Result<(bool, Vec<T>)>> {
     let work = |rank: &Rank<Local>| {
         let n = n[rank.index()];

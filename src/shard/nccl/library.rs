@@ -203,10 +203,7 @@ impl Communicator {
 
     /// Puts messages on the stream that travel at the same time: rank, address and bytes of each.
     pub(super) fn exchange(
-        &self,
-        stream: &CudaStream,
-        sends: &[(usize, u64, usize)],
-        receives: &[(usize, u64, usize)],
+        &self, stream: &CudaStream, sends: &[(usize, u64, usize)], receives: &[(usize, u64, usize)],
     ) -> Result<()> {
         /// `ncclUint8`.
         const BYTES: c_int = 1;
@@ -233,12 +230,7 @@ impl Communicator {
 
     /// Puts an all-reduce in place on the stream.
     pub(super) fn all_reduce(
-        &self,
-        stream: &CudaStream,
-        address: u64,
-        elements: usize,
-        dtype: DType,
-        how: Combine,
+        &self, stream: &CudaStream, address: u64, elements: usize, dtype: DType, how: Combine,
     ) -> Result<()> {
         // `ncclDataType_t` and `ncclRedOp_t`.
         let of_type = match dtype {
@@ -269,12 +261,7 @@ impl Communicator {
     }
 
     fn reduce_all(
-        &self,
-        stream: &CudaStream,
-        address: u64,
-        elements: usize,
-        of_type: c_int,
-        of_op: c_int,
+        &self, stream: &CudaStream, address: u64, elements: usize, of_type: c_int, of_op: c_int,
     ) -> Result<()> {
         self.alive("all-reduce")?;
         let library = &self.library;

@@ -76,11 +76,7 @@ impl Nccl {
     /// Uploads a rank's rows to CUDA's side: those that need no element of another rank, then the others. `sent` lists
     /// the elements that others need. `None` if the solver cannot run there.
     pub(in crate::shard) fn stream_matrix(
-        &self,
-        [inner, outer]: [&Csr; 2],
-        sent: &[u32],
-        sends: Vec<Range<usize>>,
-        receives: Vec<Range<usize>>,
+        &self, [inner, outer]: [&Csr; 2], sent: &[u32], sends: Vec<Range<usize>>, receives: Vec<Range<usize>>,
     ) -> Result<Option<StreamMatrix>> {
         let gpu = self.bridge.stream().gpu();
         if gpu.nvrtc().is_err() {
@@ -144,11 +140,7 @@ struct StateBatch {
 
 impl<'a, L: Transport> StreamWork<'a, L> {
     pub(in crate::shard) fn new(
-        rank: &'a Rank<L>,
-        nccl: &'a Nccl,
-        a: &'a StreamMatrix,
-        b: &[f32],
-        x: &[f32],
+        rank: &'a Rank<L>, nccl: &'a Nccl, a: &'a StreamMatrix, b: &[f32], x: &[f32],
     ) -> Result<Self> {
         let main = nccl.bridge.stream().clone();
         let gpu = main.gpu().clone();

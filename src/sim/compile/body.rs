@@ -49,10 +49,7 @@ struct Body<'a, 'b> {
 
 impl<'a> Compiler<'a> {
     pub(super) fn function(
-        &mut self,
-        function: &'a Function,
-        info: &'a FunctionInfo,
-        is_entry: bool,
+        &mut self, function: &'a Function, info: &'a FunctionInfo, is_entry: bool,
     ) -> Result<Routine> {
         let mut body = Body {
             c: self,

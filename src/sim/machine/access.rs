@@ -82,24 +82,14 @@ impl Machine<'_> {
     }
 
     pub(super) fn store(
-        &mut self,
-        s: &mut Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        a: &[Slot; 4],
-        to: &Components,
+        &mut self, s: &mut Subgroup, group: &mut Workgroup, pc: u32, a: &[Slot; 4], to: &Components,
     ) -> bool {
         self.aim(s, group, pc, to.at, to.bytes(), "a write");
         self.write(s, group, pc, a, to)
     }
 
     pub(super) fn write(
-        &mut self,
-        s: &mut Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        a: &[Slot; 4],
-        to: &Components,
+        &mut self, s: &mut Subgroup, group: &mut Workgroup, pc: u32, a: &[Slot; 4], to: &Components,
     ) -> bool {
         let Components { at: address, n, width, atomic } = *to;
         let bound = self.bound[usize::from(address.memory)];
@@ -131,14 +121,8 @@ impl Machine<'_> {
 
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn atomic(
-        &mut self,
-        s: &mut Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        fun: AtomicFunction,
-        (signed, float): (bool, bool),
-        to: Address,
-        (a, d, [compare, exchanged]): (Slot, Slot, [Slot; 2]),
+        &mut self, s: &mut Subgroup, group: &mut Workgroup, pc: u32, fun: AtomicFunction,
+        (signed, float): (bool, bool), to: Address, (a, d, [compare, exchanged]): (Slot, Slot, [Slot; 2]),
     ) -> bool {
         self.aim(s, group, pc, to, 4, "an atomic operation");
         let w = self.lanes;
@@ -184,13 +168,7 @@ impl Machine<'_> {
     /// value.
     #[allow(clippy::too_many_arguments, reason = "the properties of an access")]
     fn records(
-        &mut self,
-        s: &Subgroup,
-        group: &mut Workgroup,
-        pc: u32,
-        bound: Bound,
-        size: u32,
-        atomic: bool,
+        &mut self, s: &Subgroup, group: &mut Workgroup, pc: u32, bound: Bound, size: u32, atomic: bool,
         write: Option<u64>,
     ) {
         if !bound.racy {

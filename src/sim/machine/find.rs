@@ -29,12 +29,7 @@ pub(in crate::sim) struct FoundSink {
 
 impl FoundSink {
     pub(in crate::sim) fn find(
-        &mut self,
-        kind: FindingKind,
-        pc: u32,
-        who: u32,
-        other: Option<(u32, u32)>,
-        message: impl FnOnce() -> String,
+        &mut self, kind: FindingKind, pc: u32, who: u32, other: Option<(u32, u32)>, message: impl FnOnce() -> String,
     ) {
         match self.found.entry((kind, pc, other.map_or(u32::MAX, |o| o.0))) {
             Entry::Occupied(mut known) => known.get_mut().times += 1,
@@ -47,12 +42,7 @@ impl FoundSink {
 
 impl Machine<'_> {
     pub(super) fn find(
-        &mut self,
-        kind: FindingKind,
-        s: &Subgroup,
-        group: &Workgroup,
-        pc: u32,
-        lane: usize,
+        &mut self, kind: FindingKind, s: &Subgroup, group: &Workgroup, pc: u32, lane: usize,
         message: impl FnOnce() -> String,
     ) {
         let who = self.first_thread(s, group) + lane as u32;
@@ -60,13 +50,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn out_of_bounds(
-        &mut self,
-        s: &Subgroup,
-        group: &Workgroup,
-        pc: u32,
-        (lane, pointer): (usize, Slot),
-        what: &str,
-        of: &str,
+        &mut self, s: &Subgroup, group: &Workgroup, pc: u32, (lane, pointer): (usize, Slot), what: &str, of: &str,
     ) {
         self.find(FindingKind::OutOfBounds, s, group, pc, lane, || match s.outside.get(&(pointer, lane)) {
             Some((index, length)) => format!("{what} of element {} of {of} of {length}", *index as i32),
@@ -92,12 +76,7 @@ impl Machine<'_> {
 
     /// Reports inactive lanes as a finding of this kind.
     pub(super) fn check_all_active(
-        &mut self,
-        kind: FindingKind,
-        s: &Subgroup,
-        group: &Workgroup,
-        pc: u32,
-        message: &str,
+        &mut self, kind: FindingKind, s: &Subgroup, group: &Workgroup, pc: u32, message: &str,
     ) {
         if s.active != s.full {
             let missing = lanes_of(s.full & !s.active).next().unwrap_or(0) as u32;

@@ -30,13 +30,8 @@ impl Machine<'_> {
     }
 
     pub(super) fn collective(
-        &self,
-        s: &mut Subgroup,
-        op: SubgroupOperation,
-        scan: CollectiveOperation,
-        (kind, half): (ScalarKind, bool),
-        d: usize,
-        a: usize,
+        &self, s: &mut Subgroup, op: SubgroupOperation, scan: CollectiveOperation, (kind, half): (ScalarKind, bool),
+        d: usize, a: usize,
     ) {
         let float = kind == ScalarKind::Float;
         let signed = kind == ScalarKind::Sint;
@@ -82,13 +77,7 @@ impl Machine<'_> {
     /// Finds the addresses of a round of elements of a cooperative matrix. Returns their number.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn tile_targets(
-        &mut self,
-        s: &Subgroup,
-        group: &Workgroup,
-        pc: u32,
-        address: Address,
-        stride: Slot,
-        tile: MatrixTile,
+        &mut self, s: &Subgroup, group: &Workgroup, pc: u32, address: Address, stride: Slot, tile: MatrixTile,
         round: u32,
     ) -> usize {
         let w = self.lanes as u32;
@@ -119,14 +108,8 @@ impl Machine<'_> {
     /// Computes `d = a b + c` of cooperative matrices.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn multiply_tiles(
-        &mut self,
-        s: &mut Subgroup,
-        group: &Workgroup,
-        pc: u32,
-        d: Slot,
-        [a, b, c]: [Slot; 3],
-        [rows, columns, inner]: [u32; 3],
-        half: bool,
+        &mut self, s: &mut Subgroup, group: &Workgroup, pc: u32, d: Slot, [a, b, c]: [Slot; 3],
+        [rows, columns, inner]: [u32; 3], half: bool,
     ) {
         let w = self.lanes;
         let at = |slot: Slot| slot as usize * w;

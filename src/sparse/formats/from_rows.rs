@@ -79,9 +79,7 @@ impl Csr {
 
     /// Collects entries in any order, the same on each call. The entries of a row keep their order.
     pub(super) fn gathered<I: Iterator<Item = (u32, u32, f32)>>(
-        format: &str,
-        (rows, cols): (usize, usize),
-        entries: impl Fn() -> I,
+        format: &str, (rows, cols): (usize, usize), entries: impl Fn() -> I,
     ) -> Result<Self> {
         let mut row_ptrs = no_entries(format, "rows", rows)?;
         let mut count = 0usize;

@@ -17,11 +17,7 @@ pub(super) struct HybridList {
 impl ConvertSteps<'_> {
     /// Appends `params.count` entries, each from the place that `source` computes.
     fn gather(
-        &mut self,
-        source: &'static str,
-        spec: Spec,
-        params: ConvertParams,
-        bindings: impl IntoIterator<Item = Binding>,
+        &mut self, source: &'static str, spec: Spec, params: ConvertParams, bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("source", Fragment::Library(source));
         let kernel = ("sparse/spconvert_gather", "spconvert_gather");
@@ -30,11 +26,7 @@ impl ConvertSteps<'_> {
 
     /// Appends the lengths of `params.count` rows, or of rows in sorted order.
     fn lengths(
-        &mut self,
-        length: &'static str,
-        spec: Spec,
-        params: ConvertParams,
-        bindings: impl IntoIterator<Item = Binding>,
+        &mut self, length: &'static str, spec: Spec, params: ConvertParams, bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("length", Fragment::Library(length));
         let kernel = ("sparse/spconvert_lengths", "spconvert_lengths");
@@ -50,11 +42,7 @@ impl ConvertSteps<'_> {
 
     /// Converts compressed rows to coordinates.
     pub(super) fn write_rows(
-        &mut self,
-        from: Compressed,
-        entries: usize,
-        rows: usize,
-        [row_idxs, idxs, values]: [Binding; 3],
+        &mut self, from: Compressed, entries: usize, rows: usize, [row_idxs, idxs, values]: [Binding; 3],
     ) {
         let params =
             ConvertParams { count: entries as u32, segments: rows as u32, sources: entries as u32, ..NO_PARAMS };
@@ -65,12 +53,7 @@ impl ConvertSteps<'_> {
 
     /// Converts compressed rows to slots; drops entries that do not fit.
     pub(super) fn fill_slots(
-        &mut self,
-        from: Compressed,
-        entries: usize,
-        rows: usize,
-        width: usize,
-        [idxs, values]: [Binding; 2],
+        &mut self, from: Compressed, entries: usize, rows: usize, width: usize, [idxs, values]: [Binding; 2],
     ) {
         let size = self.policy.workgroup_size as usize;
         let params = ConvertParams {
@@ -89,11 +72,7 @@ impl ConvertSteps<'_> {
 
     /// Converts the rest of compressed rows to the COO part.
     pub(super) fn fill_list(
-        &mut self,
-        from: Compressed,
-        entries: usize,
-        rows: usize,
-        width: usize,
+        &mut self, from: Compressed, entries: usize, rows: usize, width: usize,
         (len, [row_idxs, idxs, values]): (usize, [Binding; 3]),
     ) -> Result<()> {
         if len == 0 {
@@ -116,11 +95,7 @@ impl ConvertSteps<'_> {
 
     /// Appends, for each row, the start of its rest in the COO part.
     pub(super) fn point_at_rest(
-        &mut self,
-        row_ptrs: Binding,
-        rows: usize,
-        width: usize,
-        list_ptrs: Binding,
+        &mut self, row_ptrs: Binding, rows: usize, width: usize, list_ptrs: Binding,
     ) -> Result<()> {
         let lengths = self.words("row lengths", rows + 1)?;
         let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
@@ -131,11 +106,7 @@ impl ConvertSteps<'_> {
 
     /// Converts slots and an optional COO part to compressed rows.
     pub(super) fn collect_slots(
-        &mut self,
-        from: &MatrixLayout,
-        width: usize,
-        [idxs, values]: [Binding; 2],
-        list: Option<HybridList>,
+        &mut self, from: &MatrixLayout, width: usize, [idxs, values]: [Binding; 2], list: Option<HybridList>,
         to: Compressed,
     ) -> Result<()> {
         let rows = from.rows;
@@ -185,11 +156,7 @@ impl ConvertSteps<'_> {
 
     /// Converts jagged diagonals, or slices of rows, to compressed rows.
     pub(super) fn collect_ordered(
-        &mut self,
-        from: &MatrixLayout,
-        slice: Option<usize>,
-        [order, ptrs, idxs, values]: [Binding; 4],
-        to: Compressed,
+        &mut self, from: &MatrixLayout, slice: Option<usize>, [order, ptrs, idxs, values]: [Binding; 4], to: Compressed,
     ) -> Result<()> {
         let rows = from.rows;
         let lengths = self.words("row lengths", rows + 1)?;
@@ -221,10 +188,7 @@ impl ConvertSteps<'_> {
 
     /// Converts compressed rows to jagged diagonals; the row order exists.
     pub(super) fn fill_diagonals(
-        &mut self,
-        from: Compressed,
-        to: &MatrixLayout,
-        [order, ptrs, idxs, values]: [Binding; 4],
+        &mut self, from: Compressed, to: &MatrixLayout, [order, ptrs, idxs, values]: [Binding; 4],
     ) {
         let params = ConvertParams {
             count: to.entries as u32,
@@ -240,11 +204,7 @@ impl ConvertSteps<'_> {
 
     /// Converts compressed rows to slices; the row order exists.
     pub(super) fn fill_slices(
-        &mut self,
-        from: Compressed,
-        entries: usize,
-        rows: usize,
-        (slice, places): (usize, usize),
+        &mut self, from: Compressed, entries: usize, rows: usize, (slice, places): (usize, usize),
         [order, ptrs, idxs, values]: [Binding; 4],
     ) {
         let params = ConvertParams {

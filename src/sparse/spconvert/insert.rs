@@ -8,11 +8,7 @@ use crate::sparse::MatrixLayout;
 /// Appends to a program, whose operands are those of [`Spinsert`](crate::sparse::Spinsert), the insertion of `n`
 /// entries into free slots of rows: all of them, or none if slots are missing.
 pub(crate) fn insert_slots(
-    program: Program,
-    to: &MatrixLayout,
-    width: usize,
-    n: usize,
-    profile: &DeviceProfile,
+    program: Program, to: &MatrixLayout, width: usize, n: usize, profile: &DeviceProfile,
 ) -> Result<Program> {
     let MatrixLayout { rows, cols, .. } = *to;
     let mut steps = ConvertSteps::on(profile, program);

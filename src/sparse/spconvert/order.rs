@@ -16,12 +16,7 @@ pub(super) struct Slices {
 impl ConvertSteps<'_> {
     /// Sorts rows by falling length within windows. Returns the sorted keys.
     pub(super) fn order_rows(
-        &mut self,
-        row_ptrs: Binding,
-        rows: usize,
-        longest: usize,
-        window: usize,
-        order: Binding,
+        &mut self, row_ptrs: Binding, rows: usize, longest: usize, window: usize, order: Binding,
     ) -> Result<(Binding, Packing)> {
         // A larger window equals one of all rows.
         let window = window.clamp(1, rows.max(1));
@@ -45,11 +40,7 @@ impl ConvertSteps<'_> {
 
     /// Sorts rows by falling length and finds the diagonals.
     pub(super) fn order_diagonals(
-        &mut self,
-        row_ptrs: Binding,
-        rows: usize,
-        longest: usize,
-        [order, ptrs]: [Binding; 2],
+        &mut self, row_ptrs: Binding, rows: usize, longest: usize, [order, ptrs]: [Binding; 2],
     ) -> Result<()> {
         let (keys, packing) = self.order_rows(row_ptrs, rows, longest, rows, order)?;
         let lengths = self.words("diagonal lengths", longest + 1)?;
@@ -68,10 +59,7 @@ impl ConvertSteps<'_> {
 
     /// Sorts rows by falling length within windows; finds the slices and their total width.
     pub(super) fn order_slices(
-        &mut self,
-        row_ptrs: Binding,
-        slices: &Slices,
-        [order, ptrs, width]: [Binding; 3],
+        &mut self, row_ptrs: Binding, slices: &Slices, [order, ptrs, width]: [Binding; 3],
     ) -> Result<()> {
         let Slices { rows, longest, slice, window } = *slices;
         let count = rows.div_ceil(slice);
@@ -97,10 +85,7 @@ impl ConvertSteps<'_> {
 /// Finds the row order, the slice pointers and the total width of the slices of a CSR matrix. Operands: row pointers;
 /// order, pointers, width.
 pub(crate) fn order_slices(
-    from: &MatrixLayout,
-    slice: usize,
-    window: usize,
-    profile: &DeviceProfile,
+    from: &MatrixLayout, slice: usize, window: usize, profile: &DeviceProfile,
 ) -> Result<Program> {
     if slice == 0 || window == 0 {
         return Err(err!(

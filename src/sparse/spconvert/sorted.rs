@@ -24,10 +24,7 @@ pub(super) struct Entries {
 impl Entries {
     /// `n` coordinates: rows, columns and values, sorted by row.
     pub(super) fn coordinates(
-        n: usize,
-        [rows, cols, values]: [Binding; 3],
-        extents: [usize; 2],
-        values_out: Binding,
+        n: usize, [rows, cols, values]: [Binding; 3], extents: [usize; 2], values_out: Binding,
     ) -> Self {
         Self {
             n,
@@ -112,24 +109,14 @@ impl ConvertSteps<'_> {
 
     /// Appends the start of each of `segments` segments among sorted indices or keys.
     pub(super) fn pointers(
-        &mut self,
-        keys: Binding,
-        packing: Option<Packing>,
-        n: usize,
-        segments: usize,
-        ptrs: Binding,
+        &mut self, keys: Binding, packing: Option<Packing>, n: usize, segments: usize, ptrs: Binding,
     ) {
         self.find_pointers(keys, packing, n, segments, ptrs, None);
     }
 
     /// As [`pointers`](Self::pointers), through `ranks` if given.
     pub(super) fn find_pointers(
-        &mut self,
-        keys: Binding,
-        packing: Option<Packing>,
-        n: usize,
-        segments: usize,
-        ptrs: Binding,
+        &mut self, keys: Binding, packing: Option<Packing>, n: usize, segments: usize, ptrs: Binding,
         ranks: Option<Binding>,
     ) {
         let params = ConvertParams {
@@ -153,11 +140,7 @@ impl ConvertSteps<'_> {
     }
 
     pub(super) fn turn(
-        &mut self,
-        from: Compressed,
-        [segments, extent]: [usize; 2],
-        entries: usize,
-        to: Compressed,
+        &mut self, from: Compressed, [segments, extent]: [usize; 2], entries: usize, to: Compressed,
     ) -> Result<()> {
         let sorted = self.sort_entries(&Entries {
             n: entries,

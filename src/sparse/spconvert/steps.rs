@@ -76,10 +76,7 @@ pub(super) struct ConvertSteps<'a> {
 impl<'a> ConvertSteps<'a> {
     /// Starts a program with these operands, checked.
     pub(super) fn new(
-        profile: &'a DeviceProfile,
-        name: &str,
-        mut program: Program,
-        operands: Vec<Operand>,
+        profile: &'a DeviceProfile, name: &str, mut program: Program, operands: Vec<Operand>,
     ) -> Result<Self> {
         let remedy = "use a format with less padding, or convert chunks of rows, one call each";
         profile.check_bindings(name, &operands, remedy)?;
@@ -165,11 +162,7 @@ impl<'a> ConvertSteps<'a> {
 
     /// Appends a kernel with a thread for each of `items`.
     pub(super) fn each(
-        &mut self,
-        (file, entry): (&'static str, &'static str),
-        spec: Spec,
-        params: ConvertParams,
-        items: usize,
+        &mut self, (file, entry): (&'static str, &'static str), spec: Spec, params: ConvertParams, items: usize,
         bindings: Vec<Binding>,
     ) {
         if items > 0 {
@@ -181,11 +174,7 @@ impl<'a> ConvertSteps<'a> {
 
     /// As [`each`](Self::each), with several items for a thread.
     pub(super) fn tiles(
-        &mut self,
-        kernel: (&'static str, &'static str),
-        spec: Spec,
-        params: ConvertParams,
-        items: usize,
+        &mut self, kernel: (&'static str, &'static str), spec: Spec, params: ConvertParams, items: usize,
         bindings: Vec<Binding>,
     ) {
         self.each(kernel, spec, params, items.div_ceil(self.policy.items as usize), bindings);
@@ -210,11 +199,7 @@ impl<'a> ConvertSteps<'a> {
 
     /// Appends a sort of keys with their values.
     pub(super) fn sort(
-        &mut self,
-        n: usize,
-        wide: bool,
-        bits: Range<u32>,
-        [keys, values, keys_out, values_out]: [Binding; 4],
+        &mut self, n: usize, wide: bool, bits: Range<u32>, [keys, values, keys_out, values_out]: [Binding; 4],
     ) -> Result<()> {
         let sort = RadixSort::new(n).with_values().bits(bits);
         let sort = if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
@@ -265,12 +250,7 @@ impl<'a> ConvertSteps<'a> {
 
     /// Converts compressed rows to any format.
     pub(super) fn spread_rows(
-        &mut self,
-        op: &Spconvert,
-        from: Compressed,
-        entries: usize,
-        to: &MatrixLayout,
-        lists: &[Binding],
+        &mut self, op: &Spconvert, from: Compressed, entries: usize, to: &MatrixLayout, lists: &[Binding],
     ) -> Result<()> {
         let MatrixLayout { rows, cols, .. } = *to;
         match (to.format, lists) {

@@ -21,9 +21,7 @@ impl<'p> FlowPlans<'p> {
     /// Plans for chunks of `len` elements: an op's errors come before anything runs, and tuning measures an idle
     /// device.
     pub(super) fn new(
-        gpu: &'p Gpu,
-        len: usize,
-        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 'p,
+        gpu: &'p Gpu, len: usize, lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 'p,
     ) -> Result<Self> {
         let program = lower_on(gpu, &|profile| lower(profile, len))?;
         let ready = vec![(len, gpu.prepare_lowered(program)?)];
@@ -81,30 +79,20 @@ pub(super) struct Flow<'s, T> {
 impl<'s, T: Element> Flow<'s, T> {
     /// Starts from one source. The op's inputs and outputs have `sizes` bytes per element.
     pub(super) fn new(
-        streamed: &'s Streamed,
-        op: &'static str,
-        source: impl Source<T> + 's,
-        sizes: &[usize],
+        streamed: &'s Streamed, op: &'static str, source: impl Source<T> + 's, sizes: &[usize],
     ) -> Result<Self> {
         Self::start(streamed, op, source, sizes, false)
     }
 
     /// As [`new`](Self::new), for an op that carries an element from chunk to chunk.
     pub(super) fn carrying(
-        streamed: &'s Streamed,
-        op: &'static str,
-        source: impl Source<T> + 's,
-        sizes: &[usize],
+        streamed: &'s Streamed, op: &'static str, source: impl Source<T> + 's, sizes: &[usize],
     ) -> Result<Self> {
         Self::start(streamed, op, source, sizes, true)
     }
 
     fn start(
-        streamed: &'s Streamed,
-        op: &'static str,
-        source: impl Source<T> + 's,
-        sizes: &[usize],
-        carries: bool,
+        streamed: &'s Streamed, op: &'static str, source: impl Source<T> + 's, sizes: &[usize], carries: bool,
     ) -> Result<Self> {
         let feed = Feed::new(op, source, &streamed.cancel);
         let left = feed.announced();
@@ -153,8 +141,7 @@ impl<'s, T: Element> Flow<'s, T> {
 
     /// Runs chunks until the sources end: `record` records each chunk's kernels, `drain` takes its outputs.
     pub(super) fn run(
-        &mut self,
-        mut record: impl FnMut(&mut Recorder, &FlowChunk<'_, '_>) -> Result<()>,
+        &mut self, mut record: impl FnMut(&mut Recorder, &FlowChunk<'_, '_>) -> Result<()>,
         drain: impl FnMut(&Drained<'_>) -> Outcome + Send,
     ) -> Result<()> {
         let Self { carries, pipeline, input, inputs, fill, .. } = self;

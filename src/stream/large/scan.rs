@@ -53,10 +53,7 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn inclusive_scan_to<T, O>(
-        &self,
-        input: impl Source<T>,
-        op: O,
-        mut sink: impl FnMut(&[T]) -> Outcome + Send,
+        &self, input: impl Source<T>, op: O, mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()>
     where
         T: Element,
@@ -149,12 +146,7 @@ impl<'p> Halves<'p> {
     }
 
     fn record(
-        &mut self,
-        rec: &mut Recorder,
-        input: &RawSlice<'_>,
-        output: &RawSlice<'_>,
-        n: usize,
-        carries: bool,
+        &mut self, rec: &mut Recorder, input: &RawSlice<'_>, output: &RawSlice<'_>, n: usize, carries: bool,
     ) -> Result<()> {
         let (x, y) = (self.x.slice(..n)?, self.y.slice(..n)?);
         self.widen.get(n)?.record(rec, &[*input, x.untyped()])?;

@@ -51,10 +51,7 @@ impl PipelineRun {
     /// Fills and drains on their own threads. A third thread waits for the device, because wgpu's wait cannot be
     /// interrupted when another chunk is ready to submit.
     pub(super) fn overlapped(
-        &self,
-        sets: &mut [Set],
-        built: &mut Builder,
-        mut fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool> + Send,
+        &self, sets: &mut [Set], built: &mut Builder, mut fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool> + Send,
         mut record: impl FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
         mut drain: impl FnMut(&Drained<'_>) -> Outcome + Send,
     ) -> std::result::Result<(), Failure> {
@@ -89,9 +86,7 @@ impl PipelineRun {
     }
 
     fn filler(
-        &self,
-        jobs: &Receiver<FillJob>,
-        events: &Sender<ThreadEvent>,
+        &self, jobs: &Receiver<FillJob>, events: &Sender<ThreadEvent>,
         fill: &mut dyn FnMut(&mut Fill<'_>) -> Outcome<bool>,
     ) {
         let mut ended = false;
@@ -119,10 +114,7 @@ impl PipelineRun {
     }
 
     fn drainer(
-        &self,
-        jobs: &Receiver<DrainJob>,
-        events: &Sender<ThreadEvent>,
-        drain: &mut dyn FnMut(&Drained<'_>) -> Outcome,
+        &self, jobs: &Receiver<DrainJob>, events: &Sender<ThreadEvent>, drain: &mut dyn FnMut(&Drained<'_>) -> Outcome,
     ) {
         let mut failed = false;
         for DrainJob { set, chunk, views, lens } in jobs {
@@ -155,12 +147,8 @@ struct ChunkDriver<'r> {
 
 impl ChunkDriver<'_> {
     fn drive(
-        &mut self,
-        to_fill: &Sender<FillJob>,
-        to_wait: &Sender<WaitJob>,
-        to_drain: &Sender<DrainJob>,
-        heard: &Receiver<ThreadEvent>,
-        record: &mut dyn FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
+        &mut self, to_fill: &Sender<FillJob>, to_wait: &Sender<WaitJob>, to_drain: &Sender<DrainJob>,
+        heard: &Receiver<ThreadEvent>, record: &mut dyn FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
     ) {
         loop {
             if self.run.cancel.is_cancelled() && !(self.ended && self.home.len() == self.sets.len()) {
@@ -199,10 +187,7 @@ impl ChunkDriver<'_> {
     }
 
     fn take(
-        &mut self,
-        event: ThreadEvent,
-        to_wait: &Sender<WaitJob>,
-        to_drain: &Sender<DrainJob>,
+        &mut self, event: ThreadEvent, to_wait: &Sender<WaitJob>, to_drain: &Sender<DrainJob>,
         record: &mut dyn FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
     ) -> std::result::Result<(), Failure> {
         match event {

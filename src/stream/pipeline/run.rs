@@ -64,10 +64,7 @@ impl PipelineRun {
     }
 
     pub(super) fn fill(
-        &self,
-        chunk: usize,
-        views: &mut [WriteView],
-        lens: &mut [usize],
+        &self, chunk: usize, views: &mut [WriteView], lens: &mut [usize],
         fill: &mut dyn FnMut(&mut Fill<'_>) -> Outcome<bool>,
     ) -> thread::Result<Outcome<bool>> {
         let mut space = Fill { pipeline: self.id, number: chunk, views, rooms: &self.inputs, lens };
@@ -75,22 +72,14 @@ impl PipelineRun {
     }
 
     pub(super) fn drain(
-        &self,
-        chunk: usize,
-        views: &[ReadView],
-        lens: &[usize],
-        drain: &mut dyn FnMut(&Drained<'_>) -> Outcome,
+        &self, chunk: usize, views: &[ReadView], lens: &[usize], drain: &mut dyn FnMut(&Drained<'_>) -> Outcome,
     ) -> thread::Result<Outcome> {
         let drained = Drained { pipeline: self.id, number: chunk, views, lens };
         catch_unwind(AssertUnwindSafe(|| drain(&drained)))
     }
 
     pub(super) fn submit(
-        &self,
-        set: &mut Set,
-        built: &mut Builder,
-        chunk: usize,
-        lens: &[usize],
+        &self, set: &mut Set, built: &mut Builder, chunk: usize, lens: &[usize],
         record: &mut dyn FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
     ) -> Result<(Ticket, Flight)> {
         let begin = self.now();
@@ -112,12 +101,7 @@ impl PipelineRun {
 
     /// Maps a finished chunk's outputs for reading, unless the run was stopped after `drained` chunks.
     pub(super) fn arrived(
-        &self,
-        set: &Set,
-        built: &mut Builder,
-        times: DeviceTimes,
-        lens: &[usize],
-        drained: usize,
+        &self, set: &Set, built: &mut Builder, times: DeviceTimes, lens: &[usize], drained: usize,
     ) -> std::result::Result<Vec<ReadView>, Failure> {
         built.device.push(times);
         if self.stopped() {
@@ -139,12 +123,8 @@ impl PipelineRun {
 
     /// Runs one chunk after another on this thread.
     pub(super) fn serially(
-        &self,
-        set: &mut Set,
-        built: &mut Builder,
-        mut fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool>,
-        mut record: impl FnMut(&mut Recorder, &Chunk<'_>) -> Outcome,
-        mut drain: impl FnMut(&Drained<'_>) -> Outcome,
+        &self, set: &mut Set, built: &mut Builder, mut fill: impl FnMut(&mut Fill<'_>) -> Outcome<bool>,
+        mut record: impl FnMut(&mut Recorder, &Chunk<'_>) -> Outcome, mut drain: impl FnMut(&Drained<'_>) -> Outcome,
     ) -> std::result::Result<(), Failure> {
         for chunk in 0.. {
             if self.stopped() {
@@ -185,9 +165,7 @@ pub(super) fn stamped<T>(chunk: usize, stamps: Result<T>) -> Result<T> {
 
 /// Adds chunk and stage to an error of a caller's function.
 pub(super) fn judged<T>(
-    chunk: usize,
-    stage: &str,
-    said: thread::Result<Outcome<T>>,
+    chunk: usize, stage: &str, said: thread::Result<Outcome<T>>,
 ) -> std::result::Result<T, Failure> {
     match said {
         Ok(outcome) => outcome.map_err(|e| failed(chunk, stage, &*e).into()),

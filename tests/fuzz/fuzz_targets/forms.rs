@@ -74,11 +74,7 @@ impl<S: Source> Odd<'_, S> {
 
 impl<S: Source> Supply for Odd<'_, S> {
     fn supply(
-        &mut self,
-        _: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        _: Option<usize>,
+        &mut self, _: &str, shape: Option<&[usize]>, dtype: Option<DType>, _: Option<usize>,
     ) -> Result<HostArray, String> {
         let small = self.op.example.shape;
         let shape = shape.or(self.source.rarely(4).then_some(small));
@@ -154,9 +150,7 @@ pub(crate) fn variant(source: &mut impl Source, op: &Operation) -> &'static str 
 
 /// One op, lowered: a program or an error.
 pub(crate) fn lowered(
-    source: &mut impl Source,
-    op: &'static Operation,
-    profile: &DeviceProfile,
+    source: &mut impl Source, op: &'static Operation, profile: &DeviceProfile,
 ) -> tilework::Result<Program> {
     let settings = settings(source, op);
     let variant = variant(source, op);

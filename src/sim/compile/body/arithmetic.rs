@@ -27,11 +27,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn binary(
-        &mut self,
-        op: BinaryOperator,
-        left: Handle<Expression>,
-        right: Handle<Expression>,
-        whole: Handle<Expression>,
+        &mut self, op: BinaryOperator, left: Handle<Expression>, right: Handle<Expression>, whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let (a, b) = (self.slots(left)?, self.slots(right)?);
         let scalar = self.scalar_of(left)?;
@@ -59,11 +55,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn cast(
-        &mut self,
-        expr: Handle<Expression>,
-        kind: ScalarKind,
-        convert: Option<u8>,
-        whole: Handle<Expression>,
+        &mut self, expr: Handle<Expression>, kind: ScalarKind, convert: Option<u8>, whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let all = self.slots(expr)?;
         let from = self.scalar_of(expr)?;
@@ -103,10 +95,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn math(
-        &mut self,
-        fun: MathFunction,
-        arg: Handle<Expression>,
-        more: [Option<Handle<Expression>>; 3],
+        &mut self, fun: MathFunction, arg: Handle<Expression>, more: [Option<Handle<Expression>>; 3],
         whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         use MathFunction as M;
@@ -211,11 +200,7 @@ impl Body<'_, '_> {
     }
 
     fn matrix_product(
-        &mut self,
-        left: Handle<Expression>,
-        right: Handle<Expression>,
-        a: &[Slot],
-        b: &[Slot],
+        &mut self, left: Handle<Expression>, right: Handle<Expression>, a: &[Slot], b: &[Slot],
     ) -> Result<Option<Vec<Slot>>> {
         use TypeInner::{Matrix, Vector};
         let scalar = self.scalar_of(left)?;

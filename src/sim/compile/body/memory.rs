@@ -194,10 +194,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn atomic(
-        &mut self,
-        pointer: Handle<Expression>,
-        fun: &AtomicFunction,
-        value: Handle<Expression>,
+        &mut self, pointer: Handle<Expression>, fun: &AtomicFunction, value: Handle<Expression>,
         result: Option<Handle<Expression>>,
     ) -> Result<()> {
         let place = self.place(pointer)?;

@@ -32,11 +32,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn multiply_tiles(
-        &mut self,
-        a: Handle<Expression>,
-        b: Handle<Expression>,
-        c: Handle<Expression>,
-        whole: Handle<Expression>,
+        &mut self, a: Handle<Expression>, b: Handle<Expression>, c: Handle<Expression>, whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let TypeInner::CooperativeMatrix { columns: inner, rows, .. } = self.ty(a) else {
             return Err(self.c.unsupported("this matrix product", self.span(whole)));
@@ -62,11 +58,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn load_tile(
-        &mut self,
-        data: &CooperativeData,
-        columns: u32,
-        rows: u32,
-        whole: Handle<Expression>,
+        &mut self, data: &CooperativeData, columns: u32, rows: u32, whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let (tile, from) = self.tile(data, columns, rows)?;
         let stride = self.slot(data.stride)?;
@@ -114,10 +106,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn collective(
-        &mut self,
-        op: SubgroupOperation,
-        scan: CollectiveOperation,
-        argument: Handle<Expression>,
+        &mut self, op: SubgroupOperation, scan: CollectiveOperation, argument: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let all = self.slots(argument)?;
         let scalar = self.scalar_of(argument)?;
