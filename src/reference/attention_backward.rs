@@ -2,7 +2,9 @@ use super::attention::sees;
 use super::prelude::*;
 use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! { attention_backward => judge_attention_backward }
+
+fn judge_attention_backward(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<AttentionBackward>(call)?;
     by_input!(call, 0, [f32, f16], T => {
         let (q, k, v, dy) = (input::<T>(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?);

@@ -1,9 +1,14 @@
-use super::activation::{activate, activation_errors};
+use super::maps::{activate, activation_errors};
 use super::prelude::*;
-use crate::conv::{Conv2d, Layer};
+use crate::conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Layer};
 use crate::dense::{Activation, Precision};
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! {
+    conv => judge_conv, conv_transpose => judge_conv_transpose, conv_backward_data => judge_conv_backward_data,
+    conv_backward_weights => judge_conv_backward_weights
+}
+
+fn judge_conv(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2d>(call)?;
     by_input!(call, 0, [f32, f16], T => {
         let (x, w, bias) = (input::<T>(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
@@ -227,6 +232,151 @@ pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl Fn
             }
         }
     }
+}
+
+fn judge_conv_transpose(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<ConvTranspose2d>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, w, bias) = (input::<T>(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
+        let bound = conv_transpose_bound(op, x, w, bias)?;
+        Ok(vec![Wanted::near(&output_shape(call, 0), conv_transpose(op, x, w, bias)?, bound)?])
+    })
+}
+
+/// Computes the output of the layer, with a bias for each channel if one is given.
+pub fn conv_transpose<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
+    Ok(rounded(&conv_transpose_sums(op, x, w, bias)?))
+}
+
+/// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
+/// [`conv_bound`](super::conv_bound).
+pub fn conv_transpose_bound<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&conv_transpose_sums(op, x, w, bias)?))
+}
+
+fn conv_transpose_sums<T: Number>(
+    op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>,
+) -> Result<Vec<OutputSum>> {
+    let (layer, (activation, variant)) = (op.layer()?, op.end());
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(&layer, variant)?;
+    let [output, len_w, _] = layer.lengths()?;
+    let [height, width] = op.size();
+    let [n, channels, p, q] = layer.shape;
+    check(&layer, &[("x", x.len(), n * layer.filters * height * width), ("w", w.len(), len_w)])?;
+    if let Some(bias) = bias {
+        check(&layer, &[("bias", bias.len(), channels)])?;
+    }
+    let mut sums = vec![OutputSum::default(); output];
+    each_product(&layer, [height, width], |at| sums[at.x].add(x[at.y].to_f64() * w[at.w].to_f64()));
+    let from = (layer.filters / layer.groups) as f64;
+    let winograd = winograd.then(|| [largest(x), largest(w), from]);
+    let last = layer.last;
+    ConvEnd { channels, pixels: p * q, last, bias, activation, winograd, matrices }.close(&mut sums);
+    Ok(sums)
+}
+
+fn judge_conv_backward_data(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv2dBackwardData>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (dy, w) = (input::<T>(call, 0)?, input(call, 1)?);
+        let bound = conv_backward_data_bound(op, dy, w)?;
+        Ok(vec![Wanted::near(&output_shape(call, 0), conv_backward_data(op, dy, w)?, bound)?])
+    })
+}
+
+/// Computes the gradient with respect to x from that with respect to the output.
+pub fn conv_backward_data<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&conv_backward_data_sums(op, dy, w)?))
+}
+
+/// Bounds the difference from [`conv_backward_data`] of each element after the op ran; see
+/// [`conv_bound`](super::conv_bound).
+pub fn conv_backward_data_bound<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&conv_backward_data_sums(op, dy, w)?))
+}
+
+fn conv_backward_data_sums<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<OutputSum>> {
+    let (layer, variant) = op.parts();
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(layer, variant)?;
+    let [_, filters, p, q] = layer.output_shape()?;
+    let [len_x, len_w, len_y] = layer.lengths()?;
+    check(layer, &[("dy", dy.len(), len_y), ("w", w.len(), len_w)])?;
+    let mut sums = vec![OutputSum::default(); len_x];
+    each_product(layer, [p, q], |at| sums[at.x].add(dy[at.y].to_f64() * w[at.w].to_f64()));
+    let channels = (filters / layer.groups) as f64;
+    let winograd = winograd.then(|| [largest(dy), largest(w), channels]);
+    let [_, channels, h, w] = layer.shape;
+    let (activation, last) = (Activation::None, layer.last);
+    ConvEnd::<T> { channels, pixels: h * w, last, bias: None, activation, winograd, matrices }.close(&mut sums);
+    Ok(sums)
+}
+
+fn judge_conv_backward_weights(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv2dBackwardWeights>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(call, 0)?, input(call, 1)?);
+        let bound = conv_backward_weights_bound(op, x, dy)?;
+        let mut wanted = vec![Wanted::near(&output_shape(call, 0), conv_backward_weights(op, x, dy)?, bound)?];
+        if call.outputs().count() > 1 {
+            let bound = conv_backward_bias_bound(op, dy)?;
+            wanted.push(Wanted::near(&output_shape(call, 1), conv_backward_bias(op, dy)?, bound)?);
+        }
+        Ok(wanted)
+    })
+}
+
+/// Computes the gradient with respect to the weights from that with respect to the output.
+pub fn conv_backward_weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&weights(op, x, dy)?))
+}
+
+/// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
+/// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
+pub fn conv_backward_weights_bound<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&weights(op, x, dy)?))
+}
+
+/// Computes the gradient with respect to the bias.
+pub fn conv_backward_bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&bias(op, dy)?))
+}
+
+/// Bounds the difference from [`conv_backward_bias`] of each element after the op ran.
+pub fn conv_backward_bias_bound<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&bias(op, dy)?))
+}
+
+fn weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<OutputSum>> {
+    let (layer, variant) = op.parts();
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(layer, variant)?;
+    let [n, _, p, q] = layer.output_shape()?;
+    let [len_x, len_w, len_y] = layer.lengths()?;
+    check(layer, &[("x", x.len(), len_x), ("dy", dy.len(), len_y)])?;
+    let mut sums = vec![OutputSum::default(); len_w];
+    each_product(layer, [p, q], |at| sums[at.w].add(x[at.x].to_f64() * dy[at.y].to_f64()));
+    if winograd {
+        let tiles = (n * p.div_ceil(4) * q.div_ceil(4)) as f64;
+        for sum in &mut sums {
+            sum.error = WINOGRAD * 16.0 * tiles * largest(x) * largest(dy);
+            sum.close(tiles + 64.0);
+        }
+    } else {
+        sums.iter_mut().for_each(|sum| sum.finish(matrices));
+    }
+    Ok(sums)
+}
+
+fn bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<OutputSum>> {
+    let layer = op.parts().0;
+    let [_, filters, p, q] = layer.output_shape()?;
+    check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
+    let mut sums = vec![OutputSum::default(); filters];
+    for (i, dy) in dy.iter().enumerate() {
+        let filter = if layer.last { i % filters } else { i / (p * q) % filters };
+        sums[filter].add(dy.to_f64());
+    }
+    sums.iter_mut().for_each(|sum| sum.finish(false));
+    Ok(sums)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 use super::activate;
-use super::activation::activation_errors;
+use super::maps::activation_errors;
 use super::prelude::*;
 use crate::dense::{Activation, DenseLayout, Gemm, Precision, Product};
 use half::bf16;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! { gemm => judge_gemm }
+
+fn judge_gemm(call: &OpCall) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(call: &OpCall, op: &Gemm) -> Result<Vec<Wanted>> {
         let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(call, &op.product)?;
         let want = gemm(op, a, b, bias, &c)?;

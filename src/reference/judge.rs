@@ -165,7 +165,15 @@ macro_rules! by_input {
 }
 pub(super) use by_input;
 
-pub(super) type Judge = fn(&OpCall) -> Result<Vec<Wanted>>;
+pub(super) type Judges = &'static [(&'static str, fn(&OpCall) -> Result<Vec<Wanted>>)];
+
+/// Names the judge of each op whose reference stands in the file.
+macro_rules! judges {
+    ($($op:ident => $judge:ident),*) => {
+        pub(super) const JUDGES: Judges = &[$((stringify!($op), $judge)),*];
+    };
+}
+pub(super) use judges;
 
 /// Returns the expected outputs of a call, in order, from the reference of its op; `None` if no reference covers all of
 /// them.
@@ -185,7 +193,9 @@ pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
         return Err(err!(Unsupported, "reference: there is none for a function in WGSL, {}", option.name));
     }
     let file = op.name.replace('-', "_");
-    let Some((_, judge)) = super::JUDGES.iter().find(|(name, _)| *name == file) else { return Ok(None) };
+    let Some((_, judge)) = super::JUDGES.iter().copied().flatten().find(|(name, _)| *name == file) else {
+        return Ok(None);
+    };
     let Some(unit) = &call.unit else { return judge(call).map(Some) };
     let mut wanted = judge(&unit.call)?;
     let outputs = call.operands.iter().zip(&unit.steps).filter(|(role, _)| role.is_output());

@@ -1,7 +1,10 @@
 use super::prelude::*;
-use crate::primitives::{Distribution, Random, poisson_table};
+use super::sort_positions;
+use crate::primitives::{Categorical, Distribution, Random, Shuffle, alias_table, poisson_table};
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! { random => judge_random, categorical => judge_categorical, shuffle => judge_shuffle }
+
+fn judge_random(call: &OpCall) -> Result<Vec<Wanted>> {
     let (shape, op) = (output_shape(call, 0), descriptor::<Random>(call)?);
     Ok(vec![match call.dtype() {
         DType::F32 => {
@@ -105,6 +108,41 @@ pub fn random_floats(op: &Random) -> (Vec<f64>, Option<Vec<f64>>) {
     let (numbers, bounds): (Vec<_>, Vec<_>) = (0..op.len()).map(number).unzip();
     let known = op.distribution() == Distribution::Uniform;
     (numbers, (!known).then_some(bounds))
+}
+
+fn judge_categorical(call: &OpCall) -> Result<Vec<Wanted>> {
+    Ok(vec![Wanted::exact(&output_shape(call, 0), categorical(descriptor::<Categorical>(call)?))?])
+}
+
+/// Returns the categories.
+pub fn categorical(op: &Categorical) -> Vec<u32> {
+    let (weights, n, [seed, stream, offset]) = op.parts();
+    let table = alias_table(weights);
+    let word = |at: u64| {
+        let block = (offset + at) / 4;
+        let counter = [block as u32, (block >> 32) as u32, stream as u32, (stream >> 32) as u32];
+        u64::from(philox(counter, seed)[((offset + at) % 4) as usize])
+    };
+    let number = |i: u64| {
+        let column = (word(2 * i) * table.len() as u64) >> 32;
+        let [own, other] = table[column as usize];
+        if word(2 * i + 1) < u64::from(own) { column as u32 } else { other }
+    };
+    (0..n as u64).map(number).collect()
+}
+
+fn judge_shuffle(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, shape) = (descriptor::<Shuffle>(call)?, output_shape(call, 0));
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(call, 0)?;
+        Ok(vec![Wanted::exact(&shape, shuffle(op, &x[..there(call, x.len())?]))?])
+    })
+}
+
+/// Returns the elements in the order of the op's random words; equal words keep their order.
+pub fn shuffle<T: Element>(op: &Shuffle, input: &[T]) -> Vec<T> {
+    let words = random_words(&op.words());
+    sort_positions(&words[..input.len()], false, 0..32).into_iter().map(|i| input[i]).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,16 @@
 use super::prelude::*;
+use super::scan::{numbers, segments};
 use super::states::{StatePrefixes, numbers_of, state_prefixes};
+use super::{scan, scan_bound};
 use crate::primitives::Operator;
+use std::ops::Range;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! {
+    reduce => judge_reduce, reduce_by_key => judge_reduce_by_key, reduce_offsets => judge_reduce_offsets,
+    segmented_reduce => judge_segmented_reduce
+}
+
+fn judge_reduce(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(call)?, output_shape(call, 0));
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
         let x = input::<T>(call, 0)?;
@@ -108,6 +116,130 @@ pub fn reduce_bound<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]
             _ => 0.0,
         })
         .collect()
+}
+
+fn judge_reduce_by_key(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = operator(call)?;
+    by_input!(call, 0, [f32, i32, u32], K => by_input!(call, 1, [f32, i32, u32], T => {
+        let there = there(call, input::<K>(call, 0)?.len())?;
+        let (keys, values) = (front_of::<K>(call, 0, there)?, front_of::<T>(call, 1, there)?);
+        let (firsts, want) = reduce_by_key(&op, keys, values).ok_or_else(|| no_twin(&op))?;
+        let bound = reduce_by_key_bound(&op, keys, values);
+        let runs = [firsts.len()];
+        Ok(vec![Wanted::exact(&runs, firsts)?, Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])
+    }))
+}
+
+/// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded,
+/// integers exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
+pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
+    op: &Operator, keys: &[K], values: &[T],
+) -> Option<(Vec<K>, Vec<f64>)> {
+    let heads = heads(keys);
+    let firsts = keys.iter().zip(&heads).filter(|(_, head)| **head != 0).map(|(key, _)| *key);
+    Some((firsts.collect(), segmented_reduce(op, values, &heads)?))
+}
+
+/// Returns the error bound of each result against [`reduce_by_key`].
+pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(op: &Operator, keys: &[K], values: &[T]) -> Vec<f64> {
+    segmented_reduce_bound(op, values, &heads(keys))
+}
+
+/// 1 where a run begins.
+pub(super) fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
+    keys.iter().enumerate().map(|(i, key)| u32::from(i == 0 || *key != keys[i - 1])).collect()
+}
+
+fn judge_reduce_offsets(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, offsets) = (operator(call)?, input::<u32>(call, 1)?);
+    let segments = there(call, offsets.len().saturating_sub(1))?;
+    let offsets = &offsets[..offsets.len().min(segments + 1)];
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let want = reduce_offsets(&op, x, offsets).ok_or_else(|| no_twin(&op))?;
+        let bound = reduce_offsets_bound(&op, x, offsets);
+        Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &output_shape(call, 0), &want, &bound)?])
+    })
+}
+
+/// The first element of each segment, and the numbers of all its elements.
+fn reduce_offsets_segments<'a, T: Number>(
+    op: &Operator, input: &'a [T], offsets: &'a [u32],
+) -> impl Iterator<Item = (usize, &'a [T])> {
+    let each = numbers_of(op, DType::F32).0;
+    let n = input.len() / each;
+    offsets.windows(2).map(move |pair| {
+        let begin = n.min(pair[0] as usize);
+        let end = n.min(pair[1] as usize).max(begin);
+        (begin, &input[begin * each..end * each])
+    })
+}
+
+/// Combines the elements of each segment; an empty one gives the identity, `u32::MAX` for a position. Positions are
+/// those in `input`. Floats are in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for
+/// [`reduce`].
+pub fn reduce_offsets<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
+    let each = numbers_of(op, DType::F32).0;
+    let is_position = matches!(op, Operator::ArgMin | Operator::ArgMax);
+    let identity = if is_position {
+        vec![f64::from(u32::MAX)]
+    } else {
+        scan(op, 1, 1, true, false, &vec![T::from_f64(0.0); each])?
+    };
+    let mut results = Vec::new();
+    for (begin, segment) in reduce_offsets_segments(op, input, offsets) {
+        if segment.is_empty() {
+            results.extend_from_slice(&identity);
+        } else {
+            let of = reduce(op, 1, segment.len() / each, segment)?;
+            results.extend(of.into_iter().map(|x| if is_position { x + begin as f64 } else { x }));
+        }
+    }
+    Some(results)
+}
+
+/// Returns the error bound of each result against [`reduce_offsets`].
+pub fn reduce_offsets_bound<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Vec<f64> {
+    let (each, outputs) = numbers_of(op, DType::F32);
+    let of = |(_, segment): (usize, &[T])| match segment.len() / each {
+        0 => vec![0.0; outputs],
+        n => reduce_bound(op, 1, n, segment),
+    };
+    reduce_offsets_segments(op, input, offsets).flat_map(of).collect()
+}
+
+fn judge_segmented_reduce(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, there) = (operator(call)?, there(call, input::<u32>(call, 1)?.len())?);
+    let heads = front_of::<u32>(call, 1, there)?;
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let values = front_of::<T>(call, 0, there)?;
+        let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_reduce_bound(&op, values, heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])
+    })
+}
+
+/// Combines each segment of `values`; element 0 and elements with a flag begin a segment. Floats are in `f64` and
+/// not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
+pub fn segmented_reduce<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Option<Vec<f64>> {
+    let of = |s: Range<usize>| scan(op, 1, s.len(), false, false, &values[numbers(op, s)]);
+    let last = |x: Vec<f64>| x[x.len() - numbers_of(op, DType::F32).1..].to_vec();
+    segments(heads).map(|s| of(s).map(last)).collect::<Option<Vec<_>>>().map(|all| all.concat())
+}
+
+/// The shape of an array of results with `len` numbers in all.
+pub(super) fn results_shape(op: &Operator, len: usize) -> Vec<usize> {
+    match numbers_of(op, DType::F32).1 {
+        1 => vec![len],
+        each => vec![len / each, each],
+    }
+}
+
+/// Returns the error bound of each result against [`segmented_reduce`]: the last of [`scan_bound`].
+pub fn segmented_reduce_bound<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Vec<f64> {
+    let last = |x: Vec<f64>| x[x.len() - numbers_of(op, DType::F32).1..].to_vec();
+    let of = |s: Range<usize>| scan_bound(op, 1, s.len(), false, false, &values[numbers(op, s)]);
+    segments(heads).flat_map(|s| last(of(s))).collect()
 }
 
 #[cfg(test)]

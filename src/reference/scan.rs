@@ -1,8 +1,15 @@
 use super::prelude::*;
+use super::reduce::heads;
 use super::states::{numbers_of, scan_states};
 use crate::primitives::Operator;
+use std::ops::Range;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! {
+    scan => judge_scan, scan_by_key => judge_scan_by_key, scan_offsets => judge_scan_offsets, segmented_scan =>
+    judge_segmented_scan
+}
+
+fn judge_scan(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(call)?, output_shape(call, 0));
     let [exclusive, reverse] = [settings(call)?.has("exclusive"), settings(call)?.has("reverse")];
     let outputs = numbers_of(&op, DType::F32).1;
@@ -104,6 +111,101 @@ pub fn scan_bound<T: Number>(
         let bound = |x: f64| (gamma(count) + half_step) * x + count * f64::from(f32::MIN_POSITIVE);
         products.into_iter().map(bound).collect()
     }
+}
+
+fn judge_scan_by_key(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    by_input!(call, 0, [f32, i32, u32], K => by_input!(call, 1, [f32, f16, i32, u32], T => {
+        let n = output_shape(call, 0).first().copied().unwrap_or(0);
+        let (keys, x) = (front_of::<K>(call, 0, n)?, front_of::<T>(call, 1, n)?);
+        let want = scan_by_key(&op, exclusive, keys, x).ok_or_else(|| no_twin(&op))?;
+        let bound = scan_by_key_bound(&op, exclusive, keys, x);
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
+    }))
+}
+
+/// Computes all prefixes of each run of equal neighbours among the keys: floats in `f64` and not rounded, integers
+/// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
+pub fn scan_by_key<K: Copy + PartialEq, T: Number>(
+    op: &Operator, exclusive: bool, keys: &[K], input: &[T],
+) -> Option<Vec<f64>> {
+    segmented_scan(op, exclusive, input, &heads(keys))
+}
+
+/// Returns the error bound of each result against [`scan_by_key`].
+pub fn scan_by_key_bound<K: Copy + PartialEq, T: Number>(
+    op: &Operator, exclusive: bool, keys: &[K], input: &[T],
+) -> Vec<f64> {
+    segmented_scan_bound(op, exclusive, input, &heads(keys))
+}
+
+fn judge_scan_offsets(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    let shape = output_shape(call, 0);
+    let n = shape.first().copied().unwrap_or(0);
+    let heads = heads_at(n, input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = front_of::<T>(call, 0, n)?;
+        let want = segmented_scan(&op, exclusive, x, &heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_scan_bound(&op, exclusive, x, &heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])
+    })
+}
+
+/// Returns a flag for each of `n` elements: 1 at each offset that is below `n`.
+pub(super) fn heads_at(n: usize, offsets: &[u32]) -> Vec<u32> {
+    let mut heads = vec![0; n];
+    for offset in offsets.iter().map(|&offset| offset as usize).filter(|&offset| offset < n) {
+        heads[offset] = 1;
+    }
+    heads
+}
+
+/// Computes all prefixes of each segment: each offset below the number of elements begins one, and element 0. As
+/// [`segmented_scan`] otherwise. Elements have one number.
+pub fn scan_offsets<T: Number>(op: &Operator, exclusive: bool, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
+    segmented_scan(op, exclusive, input, &heads_at(input.len(), offsets))
+}
+
+/// Returns the error bound of each result against [`scan_offsets`].
+pub fn scan_offsets_bound<T: Number>(op: &Operator, exclusive: bool, input: &[T], offsets: &[u32]) -> Vec<f64> {
+    segmented_scan_bound(op, exclusive, input, &heads_at(input.len(), offsets))
+}
+
+fn judge_segmented_scan(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    let n = output_shape(call, 0).first().copied().unwrap_or(0);
+    let heads = front_of::<u32>(call, 1, n)?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = front_of::<T>(call, 0, n)?;
+        let want = segmented_scan(&op, exclusive, x, heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_scan_bound(&op, exclusive, x, heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
+    })
+}
+
+/// Computes all prefixes of each segment of `input`; element 0 and elements with a flag begin a segment. Floats are
+/// in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
+pub fn segmented_scan<T: Number>(op: &Operator, exclusive: bool, input: &[T], heads: &[u32]) -> Option<Vec<f64>> {
+    let of = |s: Range<usize>| scan(op, 1, s.len(), exclusive, false, &input[numbers(op, s)]);
+    segments(heads).map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
+}
+
+/// Returns the error bound of each result against [`segmented_scan`]: that of [`scan_bound`] for its segment.
+pub fn segmented_scan_bound<T: Number>(op: &Operator, exclusive: bool, input: &[T], heads: &[u32]) -> Vec<f64> {
+    segments(heads).flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[numbers(op, s)])).collect()
+}
+
+pub(super) fn numbers(op: &Operator, elements: Range<usize>) -> Range<usize> {
+    let inputs = numbers_of(op, DType::F32).0;
+    elements.start * inputs..elements.end * inputs
+}
+
+pub(super) fn segments(heads: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let begins = |&at: &usize| at == 0 || heads[at] != 0;
+    let mut starts: Vec<usize> = (0..heads.len()).filter(begins).collect();
+    starts.push(heads.len());
+    (0..starts.len().saturating_sub(1)).map(move |i| starts[i]..starts[i + 1])
 }
 
 #[cfg(test)]

@@ -1,7 +1,15 @@
 use super::prelude::*;
+use super::sets::order;
+use crate::primitives::{MergeSort, Quantile};
 use std::ops::Range;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! {
+    sort => judge_sort, argsort => judge_argsort, merge_sort => judge_merge_sort, segmented_sort =>
+    judge_segmented_sort, nth_element => judge_nth_element, quantile => judge_quantile, top_k => judge_top_k,
+    top_k_rows => judge_top_k_rows, is_sorted => judge_is_sorted
+}
+
+fn judge_sort(call: &OpCall) -> Result<Vec<Wanted>> {
     let (settings, bits) = (settings(call)?, bits_asked(call)?);
     by_input!(call, 0, [f32, i32, u32, f16, u8, i8], T => {
         let keys = input::<T>(call, 0)?;
@@ -85,6 +93,229 @@ pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
         _ => return 0,
     };
     if descending { last - ascending } else { ascending }
+}
+
+fn judge_argsort(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (descending, bits) = (settings(call)?.has("descending"), bits_asked(call)?);
+    by_input!(call, 0, [f32, i32, u32, f16, u8, i8], T => {
+        let keys = input::<T>(call, 0)?;
+        let places = sort_positions(&keys[..there(call, keys.len())?], descending, bits);
+        let places = places.into_iter().map(|i| i as u32).collect::<Vec<_>>();
+        Ok(vec![Wanted::exact(&output_shape(call, 0), places)?])
+    })
+}
+
+fn judge_merge_sort(call: &OpCall) -> Result<Vec<Wanted>> {
+    if descriptor::<MergeSort>(call)?.is_custom() {
+        return Err(err!(Unsupported, "reference: there is none for a comparison in WGSL"));
+    }
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let (keys, settings) = (input::<T>(call, 0)?, settings(call)?);
+        let keys = &keys[..there(call, keys.len())?];
+        let places = sort_positions(keys, settings.has("descending"), 0..8 * size_of::<T>() as u32);
+        let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
+        let mut all = vec![Wanted::exact(&[sorted.len()], sorted)?];
+        if call.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
+            all.push(moved_values(call, 1, &places)?);
+        }
+        Ok(all)
+    })
+}
+
+/// Sorts positions by `less` of their keys, stably, by insertion: some permutation whatever `less` is.
+pub fn merge_sort_positions<T: Copy>(keys: &[T], less: impl Fn(T, T) -> bool) -> Vec<usize> {
+    let mut sorted: Vec<usize> = Vec::with_capacity(keys.len());
+    for i in 0..keys.len() {
+        let place = sorted.partition_point(|&other| !less(keys[i], keys[other]));
+        sorted.insert(place, i);
+    }
+    sorted
+}
+
+fn judge_segmented_sort(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (shape, offsets) = (output_shape(call, 0), input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(call, 0)?;
+        let places = segmented_sort_positions(keys, offsets, settings(call)?.has("descending"));
+        let mut all = vec![Wanted::exact(&shape, places.iter().map(|&i| keys[i]).collect::<Vec<T>>())?];
+        if call.inputs().count() > 2 {
+            all.push(moved_values(call, 2, &places)?);
+        }
+        Ok(all)
+    })
+}
+
+/// Returns the positions of the keys in sorted order, segment by segment. Each offset below the number of keys begins a
+/// segment, in any order; so does key 0.
+pub fn segmented_sort_positions<T: Element>(keys: &[T], offsets: &[u32], descending: bool) -> Vec<usize> {
+    let mut segment = vec![0; keys.len()];
+    for &offset in offsets {
+        if let Some(head) = segment.get_mut(offset as usize) {
+            *head = 1;
+        }
+    }
+    for i in 1..segment.len() {
+        segment[i] += segment[i - 1];
+    }
+    let mut places = sort_positions(keys, descending, 0..8 * size_of::<T>() as u32);
+    places.sort_by_key(|&i| segment[i]);
+    places
+}
+
+fn judge_nth_element(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (rank, largest) = (option::<usize>(call, "n")?, settings(call)?.has("largest"));
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
+        let found = nth_element(x, rank.min(x.len().saturating_sub(1)), largest);
+        // Of nothing: NaN, or the integer that comes first.
+        let first = if largest { f64::INFINITY } else { f64::NEG_INFINITY };
+        let none = T::from_f64(if T::DTYPE.is_float() { f64::NAN } else { first });
+        Ok(vec![Wanted::exact(&[], vec![found.unwrap_or(none)])?])
+    })
+}
+
+/// Returns the element at a rank of the sorted input, from 0, counted from the smallest or the largest; `None` if there
+/// is no such rank. A NaN has the standard bits.
+pub fn nth_element<T: Number>(input: &[T], rank: usize, largest: bool) -> Option<T> {
+    let at = *sort_positions(input, largest, 0..32).get(rank)?;
+    Some(if input[at].to_f64().is_nan() { T::from_f64(f64::NAN) } else { input[at] })
+}
+
+fn judge_quantile(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<Quantile>(call)?, input(call, 0)?);
+    let x = &x[..there(call, x.len())?];
+    let (want, bound) = (quantile(op, x), quantile_bound(op, x));
+    Ok(vec![Wanted::rounded(DType::F32, &[want.len()], &want, &bound)?])
+}
+
+/// The neighbours of each quantile, and its distance from the first; NaN of no elements.
+fn neighbours(op: &Quantile, x: &[f32]) -> Vec<[f64; 3]> {
+    let sorted: Vec<f64> = sort_positions(x, false, 0..32).into_iter().map(|i| f64::from(x[i])).collect();
+    let of = |(rank, share): (usize, f32)| {
+        let at = |rank: usize| sorted.get(rank).or(sorted.last()).copied().unwrap_or(f64::NAN);
+        [at(rank), at(rank + 1), share.into()]
+    };
+    op.ranks(x.len()).map(of).collect()
+}
+
+/// Returns the quantiles in `f64`, not rounded. NaN counts as the largest number.
+pub fn quantile(op: &Quantile, x: &[f32]) -> Vec<f64> {
+    let of = |[below, above, share]: [f64; 3]| match share {
+        0.0 => below,
+        _ if below == above => below,
+        _ => (1.0 - share) * below + share * above,
+    };
+    neighbours(op, x).into_iter().map(of).collect()
+}
+
+/// Bounds the error of each quantile in f32.
+pub fn quantile_bound(op: &Quantile, x: &[f32]) -> Vec<f64> {
+    let of = |[below, above, share]: [f64; 3]| match share {
+        0.0 => 0.0,
+        _ if below == above => 0.0,
+        _ => 2f64.powi(-22) * (below.abs() + above.abs()) + 4.0 * LEAST_NORMAL,
+    };
+    neighbours(op, x).into_iter().map(of).collect()
+}
+
+fn judge_top_k(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
+    let (mut wanted, places) = by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
+        let places = top_k(x, k, smallest);
+        let k = places.len();
+        let best: Vec<T> = places.iter().map(|&i| x[i]).collect();
+        let places: Vec<u32> = places.iter().map(|&i| i as u32).collect();
+        Ok((vec![Wanted::exact(&[k], best)?, Wanted::exact(&[k], places.clone())?], places))
+    })?;
+    let given = 1 + usize::from(named::<u32>(call, "length")?.is_some());
+    for at in given..call.inputs().count() {
+        wanted.push(payload(call, at, &[places.len()], &places)?);
+    }
+    Ok(wanted)
+}
+
+/// The elements of input `at` at these places, and zeros at places behind it.
+pub(super) fn payload(call: &OpCall, at: usize, shape: &[usize], places: &[u32]) -> Result<Wanted> {
+    by_input!(call, at, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(call, at)?;
+        let of = |i: &u32| x.get(*i as usize).copied().unwrap_or_default();
+        Wanted::exact(shape, places.iter().map(of).collect::<Vec<T>>())
+    })
+}
+
+/// Returns the positions of the `k` best elements: the front of a stable sort, largest or smallest first. Every
+/// NaN is worse than every number, and of equal elements the first is the best.
+pub fn top_k<T: Element>(input: &[T], k: usize, smallest: bool) -> Vec<usize> {
+    let width = if T::DTYPE == DType::U64 { 64 } else { 32 };
+    let mut positions = sort_positions(input, !smallest, 0..width);
+    positions.truncate(k);
+    positions
+}
+
+fn judge_top_k_rows(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
+    let (shape, n) = (output_shape(call, 0), call.inputs().next().map_or(1, |x| *x.shape().last().unwrap_or(&1)));
+    let offsets = named::<u32>(call, "offsets")?;
+    let (mut wanted, places) = by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let (values, indices) = match offsets {
+            None => top_k_rows(front_of(call, 0, shape[0])?, n, k, smallest),
+            Some(offsets) => top_k_segments(x, offsets, k, smallest),
+        };
+        let in_row = |(at, i): (usize, &u32)| if offsets.is_some() { *i } else { (at / k * n) as u32 + i };
+        let places: Vec<u32> = indices.iter().enumerate().map(in_row).collect();
+        Ok((vec![Wanted::exact(&shape, values)?, Wanted::exact(&shape, indices)?], places))
+    })?;
+    let given = 1 + usize::from(offsets.is_some() || settings(call)?.has("length"));
+    wanted.extend(
+        (given..call.inputs().count()).map(|at| payload(call, at, &shape, &places)).collect::<Result<Vec<_>>>()?,
+    );
+    if offsets.is_some_and(|offsets| !offsets.is_sorted()) {
+        // Nothing is promised.
+        wanted.iter_mut().for_each(|want| want.bound = Some(vec![f64::INFINITY; shape.iter().product()]));
+    }
+    Ok(wanted)
+}
+
+/// Returns the `k` best elements of each row of `n`, in order, and their positions in the row: [`top_k`] of each row.
+pub fn top_k_rows<T: Element>(input: &[T], n: usize, k: usize, smallest: bool) -> (Vec<T>, Vec<u32>) {
+    let of_row = |row| top_k(row, k, smallest).into_iter().map(move |i| (row[i], i as u32));
+    input.chunks(n.max(1)).flat_map(of_row).unzip()
+}
+
+/// Returns the `k` best elements of each segment between offsets, in order, and their positions in the input. Behind a
+/// shorter segment are zeros at no position.
+pub fn top_k_segments<T: Element>(input: &[T], offsets: &[u32], k: usize, smallest: bool) -> (Vec<T>, Vec<u32>) {
+    let of_segment = |pair: &[u32]| {
+        let begin = input.len().min(pair[0] as usize);
+        let end = input.len().min(pair[1] as usize).max(begin);
+        let best = top_k(&input[begin..end], k, smallest).into_iter().map(move |i| begin + i);
+        let best = best.map(|i| (input[i], i as u32));
+        best.chain(std::iter::repeat((T::default(), u32::MAX))).take(k)
+    };
+    offsets.windows(2).flat_map(of_segment).unzip()
+}
+
+fn judge_is_sorted(call: &OpCall) -> Result<Vec<Wanted>> {
+    let descending = settings(call)?.has("descending");
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let sorted = is_sorted(&x[..there(call, x.len())?], descending);
+        Ok(vec![Wanted::exact(&[], vec![u32::from(sorted)])?])
+    })
+}
+
+/// Returns whether no element belongs before the one before it. Floats are compared by value; NaN comes last either
+/// way.
+pub fn is_sorted<T: Number>(input: &[T], descending: bool) -> bool {
+    let is_nan = |x: T| x.to_f64().is_nan();
+    input.is_sorted_by(|&x, &y| match descending {
+        true => is_nan(y) || !is_nan(x) && order(y, x).is_le(),
+        false => order(x, y).is_le(),
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@ use super::prelude::*;
 use crate::elementwise::{Broadcast, Transform, TransformFn};
 use std::f64::consts::PI;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+judges! { transform => judge_transform }
+
+fn judge_transform(call: &OpCall) -> Result<Vec<Wanted>> {
     let op = descriptor::<Transform>(call)?;
     let (function, [rows, columns], params) = op.parts();
     let shape = [there(call, rows)?, columns];
