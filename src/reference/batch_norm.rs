@@ -3,8 +3,8 @@ use super::prelude::*;
 use crate::nn::{BatchNorm, BatchNormBackward, BatchNormTrain};
 
 judges! {
-    batch_norm => judge_batch_norm, batch_norm_train => judge_batch_norm_train, batch_norm_backward =>
-    judge_batch_norm_backward
+    batch_norm => judge_batch_norm, batch_norm_train => judge_batch_norm_train,
+    batch_norm_backward => judge_batch_norm_backward
 }
 
 fn judge_batch_norm(call: &OpCall) -> Result<Vec<Wanted>> {

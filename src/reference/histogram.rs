@@ -3,8 +3,8 @@ use super::{reduce, reduce_bound};
 use crate::primitives::{Edges, Histogram, Histogram2d, HistogramChannels, Operator, WeightedHistogram};
 
 judges! {
-    histogram => judge_histogram, histogram_2d => judge_histogram_2d, histogram_channels =>
-    judge_histogram_channels, weighted_histogram => judge_weighted_histogram
+    histogram => judge_histogram, histogram_2d => judge_histogram_2d,
+    histogram_channels => judge_histogram_channels, weighted_histogram => judge_weighted_histogram
 }
 
 fn judge_histogram(call: &OpCall) -> Result<Vec<Wanted>> {

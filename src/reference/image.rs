@@ -7,8 +7,8 @@ use crate::image::{
 };
 
 judges! {
-    grey => judge_grey, blur => judge_blur, gaussian => judge_gaussian, median => judge_median, sobel =>
-    judge_sobel, equalize => judge_equalize
+    grey => judge_grey, blur => judge_blur, gaussian => judge_gaussian, median => judge_median,
+    sobel => judge_sobel, equalize => judge_equalize
 }
 
 fn judge_grey(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -2,8 +2,8 @@ use super::prelude::*;
 use crate::nn::{LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward};
 
 judges! {
-    layer_norm => judge_layer_norm, layer_norm_backward => judge_layer_norm_backward, rms_norm =>
-    judge_rms_norm, rms_norm_backward => judge_rms_norm_backward
+    layer_norm => judge_layer_norm, layer_norm_backward => judge_layer_norm_backward,
+    rms_norm => judge_rms_norm, rms_norm_backward => judge_rms_norm_backward
 }
 
 fn judge_layer_norm(call: &OpCall) -> Result<Vec<Wanted>> {

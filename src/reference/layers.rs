@@ -6,8 +6,8 @@ use crate::nn::{Dropout, Rope};
 use std::f64::consts::PI;
 
 judges! {
-    activation_backward => judge_activation_backward, bias_backward => judge_bias_backward, dropout =>
-    judge_dropout, rope => judge_rope
+    activation_backward => judge_activation_backward, bias_backward => judge_bias_backward,
+    dropout => judge_dropout, rope => judge_rope
 }
 
 fn judge_activation_backward(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -4,8 +4,8 @@ use super::softmax::rows;
 use crate::dense::Activation;
 
 judges! {
-    cross_entropy => judge_cross_entropy, squared_error => judge_squared_error, binary_cross_entropy =>
-    judge_binary_cross_entropy
+    cross_entropy => judge_cross_entropy, squared_error => judge_squared_error,
+    binary_cross_entropy => judge_binary_cross_entropy
 }
 
 fn judge_cross_entropy(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -6,8 +6,8 @@ use crate::dense::{
 };
 
 judges! {
-    symm => judge_symm, syrk => judge_syrk, syr2k => judge_syr2k, trmm => judge_trmm, trsm => judge_trsm, cgemm
-    => judge_cgemm, gemm_grouped => judge_gemm_grouped, gemm_batched => judge_gemm_batched
+    symm => judge_symm, syrk => judge_syrk, syr2k => judge_syr2k, trmm => judge_trmm, trsm => judge_trsm,
+    cgemm => judge_cgemm, gemm_grouped => judge_gemm_grouped, gemm_batched => judge_gemm_batched
 }
 
 fn judge_symm(call: &OpCall) -> Result<Vec<Wanted>> {

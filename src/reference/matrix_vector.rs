@@ -7,8 +7,8 @@ use crate::dense::{
 };
 
 judges! {
-    gemv => judge_gemv, cgemv => judge_cgemv, ger => judge_ger, symv => judge_symv, syr => judge_syr, syr2 =>
-    judge_syr2, trmv => judge_trmv, trsv => judge_trsv, gbmv => judge_gbmv
+    gemv => judge_gemv, cgemv => judge_cgemv, ger => judge_ger, symv => judge_symv, syr => judge_syr,
+    syr2 => judge_syr2, trmv => judge_trmv, trsv => judge_trsv, gbmv => judge_gbmv
 }
 
 fn judge_gemv(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -3,8 +3,8 @@ use super::prelude::*;
 use crate::nn::{MeanPool, Pool2d, Pool2dBackward, Pool2dBackwardWeights, PoolKind, Windows};
 
 judges! {
-    pool => judge_pool, pool_backward => judge_pool_backward, pool_backward_weights =>
-    judge_pool_backward_weights, mean_pool => judge_mean_pool
+    pool => judge_pool, pool_backward => judge_pool_backward,
+    pool_backward_weights => judge_pool_backward_weights, mean_pool => judge_mean_pool
 }
 
 fn judge_pool(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -5,8 +5,8 @@ use crate::primitives::Operator;
 use std::ops::Range;
 
 judges! {
-    scan => judge_scan, scan_by_key => judge_scan_by_key, scan_offsets => judge_scan_offsets, segmented_scan =>
-    judge_segmented_scan
+    scan => judge_scan, scan_by_key => judge_scan_by_key, scan_offsets => judge_scan_offsets,
+    segmented_scan => judge_segmented_scan
 }
 
 fn judge_scan(call: &OpCall) -> Result<Vec<Wanted>> {

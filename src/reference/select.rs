@@ -1,9 +1,9 @@
 use super::prelude::*;
 
 judges! {
-    select => judge_select, select_columns => judge_select_columns, partition => judge_partition, split_parts =>
-    judge_split_parts, unique => judge_unique, run_length => judge_run_length, adjacent_difference =>
-    judge_adjacent_difference
+    select => judge_select, select_columns => judge_select_columns, partition => judge_partition,
+    split_parts => judge_split_parts, unique => judge_unique, run_length => judge_run_length,
+    adjacent_difference => judge_adjacent_difference
 }
 
 fn judge_select(call: &OpCall) -> Result<Vec<Wanted>> {

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 judges! {
     merge => judge_merge, set_union => judge_set_union, set_intersection => judge_set_intersection,
-    set_difference => judge_set_difference, unique_by_key => judge_unique_by_key, lower_bound =>
-    judge_lower_bound, upper_bound => judge_upper_bound, find => judge_find
+    set_difference => judge_set_difference, unique_by_key => judge_unique_by_key,
+    lower_bound => judge_lower_bound, upper_bound => judge_upper_bound, find => judge_find
 }
 
 fn judge_merge(call: &OpCall) -> Result<Vec<Wanted>> {

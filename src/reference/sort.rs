@@ -4,9 +4,9 @@ use crate::primitives::{MergeSort, Quantile};
 use std::ops::Range;
 
 judges! {
-    sort => judge_sort, argsort => judge_argsort, merge_sort => judge_merge_sort, segmented_sort =>
-    judge_segmented_sort, nth_element => judge_nth_element, quantile => judge_quantile, top_k => judge_top_k,
-    top_k_rows => judge_top_k_rows, is_sorted => judge_is_sorted
+    sort => judge_sort, argsort => judge_argsort, merge_sort => judge_merge_sort,
+    segmented_sort => judge_segmented_sort, nth_element => judge_nth_element, quantile => judge_quantile,
+    top_k => judge_top_k, top_k_rows => judge_top_k_rows, is_sorted => judge_is_sorted
 }
 
 fn judge_sort(call: &OpCall) -> Result<Vec<Wanted>> {

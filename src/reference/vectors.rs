@@ -3,8 +3,8 @@ use super::prelude::*;
 use crate::dense::{Caxpy, Cdot, Rot};
 
 judges! {
-    swap => judge_swap, rot => judge_rot, rotg => judge_rotg, rotmg => judge_rotmg, caxpy => judge_caxpy, cdot
-    => judge_cdot
+    swap => judge_swap, rot => judge_rot, rotg => judge_rotg, rotmg => judge_rotmg, caxpy => judge_caxpy,
+    cdot => judge_cdot
 }
 
 fn judge_swap(call: &OpCall) -> Result<Vec<Wanted>> {
