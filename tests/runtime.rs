@@ -105,7 +105,6 @@ impl Caller {
 }
 
 /// A second device on the first adapter, opened like a program's own.
-#[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) fn callers_gpu() -> Option<Gpu> {
     Caller::new(wgpu::Limits::default()).map(|caller| caller.gpu())
 }

@@ -5,6 +5,8 @@
 //! cargo run --release --example shard -- gemm 16384
 //! cargo run --release --example shard -- solve --grid 200
 //! cargo run --release --features nccl --example shard -- reduce --bytes 1G --link nccl
+//! mpirun -n 2 cargo run --release --features mpi --example shard -- train --link mpi
+//! mpirun --hostfile hosts -n 16 target/release/examples/shard train --link mpi # built on each host
 //! ```
 //!
 //! Each device has a thread, a rank, and holds a shard of the data. A table has a row for 1, 2, 4, ... devices: the

@@ -230,12 +230,12 @@ pub(super) fn profile(
     }
 }
 
-/// Opens `adapter`, if possible with semaphores that CUDA can import.
+/// Opens `adapter`, if possible with what CUDA and shards need.
 async fn open(
     adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>,
 ) -> std::result::Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
-    if let Some(opened) = super::shared::open(adapter, desc) {
+    #[cfg(all(feature = "vulkan", any(feature = "cuda", feature = "shard"), target_os = "linux"))]
+    if let Some(opened) = super::vulkan::open(adapter, desc) {
         return Ok(opened);
     }
     adapter.request_device(desc).await

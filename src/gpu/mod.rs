@@ -27,7 +27,7 @@ mod drivers;
 mod executable;
 mod faults;
 mod fence;
-#[cfg(all(feature = "cuda", feature = "shard", target_os = "linux"))]
+#[cfg(feature = "shard")]
 mod host_memory;
 mod kernel;
 mod known;
@@ -44,6 +44,8 @@ mod shared;
 mod stream;
 mod timer;
 mod transfer;
+#[cfg(all(feature = "vulkan", any(feature = "cuda", feature = "shard"), target_os = "linux"))]
+mod vulkan;
 mod waiting;
 #[cfg(feature = "shard")]
 mod watch;
@@ -51,7 +53,7 @@ mod watch;
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
 pub use executable::Executable;
-#[cfg(all(feature = "cuda", feature = "shard", target_os = "linux"))]
+#[cfg(feature = "shard")]
 pub(crate) use host_memory::{HostWords, Submitted};
 pub use kernel::{Arg, OwnKernel};
 pub use learned::Tuning;

@@ -5,15 +5,13 @@
 //! only devices that tilework opened have.
 
 use super::pool::{Memory, Raw};
+use super::vulkan::{Driver, Vulkan, vulkan_error, vulkan_usage};
 use super::{Buffer, Gpu, unique};
 use crate::program::prelude::*;
 use ash::{khr, vk};
-use std::ffi::CStr;
 use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
-
-pub(super) type Vulkan = wgpu::hal::api::Vulkan;
 
 /// Identifies a piece of hardware across interfaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,127 +65,6 @@ pub(super) struct Exportable {
     fd: OwnedFd,
     allocation_bytes: u64,
     buffer_bytes: u64,
-}
-
-/// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not
-/// Vulkan, lacks them, or fails to open.
-pub(super) fn open(adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>) -> Option<(wgpu::Device, wgpu::Queue)> {
-    // SAFETY: the handle is not destroyed here.
-    let hal = unsafe { adapter.as_hal::<Vulkan>() }?;
-    let capabilities = hal.physical_device_capabilities();
-    let wanted = khr::external_semaphore_fd::NAME;
-    // The extension builds on Vulkan 1.1.
-    let modern = capabilities.properties().api_version >= vk::API_VERSION_1_1;
-    if !modern || !capabilities.supports_extension(wanted) {
-        return None;
-    }
-    let host = ash::ext::external_memory_host::NAME;
-    let host = capabilities.supports_extension(host).then_some(host);
-    let add = move |args: wgpu::hal::vulkan::CreateDeviceCallbackArgs<'_, '_, '_>| {
-        for name in host.into_iter().chain([wanted]) {
-            if !args.extensions.contains(&name) {
-                args.extensions.push(name);
-            }
-        }
-    };
-    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds extensions that
-    // the driver lists and removes nothing.
-    let opened = unsafe {
-        hal.open_with_callback(desc.required_features, &desc.required_limits, &desc.memory_hints, Some(Box::new(add)))
-    };
-    // SAFETY: opened from this adapter just now, with the features of `desc`.
-    unsafe { adapter.create_device_from_hal::<Vulkan>(opened.ok()?, desc) }.ok()
-}
-
-/// The error of a failed Vulkan call.
-pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
-    let (kind, remedy) = match result {
-        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or split the work")
-        }
-        vk::Result::ERROR_TOO_MANY_OBJECTS => {
-            (ErrorKind::OutOfMemory, "; each shared buffer is an allocation of its own: share fewer, larger ones")
-        }
-        vk::Result::ERROR_DEVICE_LOST => (ErrorKind::DeviceLost, "; open a new Gpu"),
-        _ => (ErrorKind::Validation, ""),
-    };
-    Error::new(kind, format!("{doing}: the Vulkan driver says {result}{remedy}"))
-}
-
-/// The Vulkan handles of a device, valid while `device` lives.
-pub(super) struct Driver<'g> {
-    gpu: &'g Gpu,
-    pub(super) physical: vk::PhysicalDevice,
-    pub(super) instance: ash::Instance,
-    pub(super) device: ash::Device,
-    extensions: Vec<&'static CStr>,
-}
-
-impl<'g> Driver<'g> {
-    pub(super) fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
-        let profile = gpu.profile();
-        // SAFETY: the handle is not destroyed here.
-        let Some(hal) = (unsafe { gpu.inner.device.as_hal::<Vulkan>() }) else {
-            return Err(err!(
-                Unsupported,
-                "{op}: {} is open through {}; memory is shared through Vulkan only: open it with backend: \
-                 Some(Backend::Vulkan), or copy through the host",
-                profile.name,
-                profile.backend
-            ));
-        };
-        let shared = hal.shared_instance();
-        let driver = Self {
-            gpu,
-            physical: hal.raw_physical_device(),
-            instance: shared.raw_instance().clone(),
-            device: hal.raw_device().clone(),
-            extensions: hal.enabled_device_extensions().to_vec(),
-        };
-        // SAFETY: a query about a handle that lives.
-        let properties = unsafe { driver.instance.get_physical_device_properties(driver.physical) };
-        if shared.instance_api_version().min(properties.api_version) < vk::API_VERSION_1_1 {
-            return Err(err!(
-                Unsupported,
-                "{op}: {} has Vulkan 1.0, and sharing needs 1.1; update its driver, or copy through the host",
-                profile.name
-            ));
-        }
-        Ok(driver)
-    }
-
-    pub(super) fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
-        if self.extensions.contains(&extension) {
-            return Ok(());
-        }
-        Err(err!(
-            Unsupported,
-            "{op}: the device {} ({}) was opened without {}; {remedy}",
-            self.gpu.profile().name,
-            self.gpu.profile().driver,
-            extension.to_string_lossy()
-        ))
-    }
-
-    fn uuid(&self) -> [u8; 16] {
-        let mut id = vk::PhysicalDeviceIDProperties::default();
-        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut id);
-        // SAFETY: Vulkan 1.1 has the call; the structures live here.
-        unsafe { self.instance.get_physical_device_properties2(self.physical, &mut properties) };
-        id.device_uuid
-    }
-}
-
-pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
-    [
-        (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
-        (wgpu::BufferUsages::COPY_SRC, vk::BufferUsageFlags::TRANSFER_SRC),
-        (wgpu::BufferUsages::COPY_DST, vk::BufferUsageFlags::TRANSFER_DST),
-        (wgpu::BufferUsages::INDIRECT, vk::BufferUsageFlags::INDIRECT_BUFFER),
-    ]
-    .into_iter()
-    .filter(|(ours, _)| usage.contains(*ours))
-    .fold(vk::BufferUsageFlags::empty(), |all, (_, theirs)| all | theirs)
 }
 
 impl Gpu {
@@ -291,6 +168,14 @@ impl<T: Element> Buffer<T> {
 }
 
 impl Driver<'_> {
+    fn uuid(&self) -> [u8; 16] {
+        let mut id = vk::PhysicalDeviceIDProperties::default();
+        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut id);
+        // SAFETY: Vulkan 1.1 has the call; the structures live here.
+        unsafe { self.instance.get_physical_device_properties2(self.physical, &mut properties) };
+        id.device_uuid
+    }
+
     /// A buffer of `bytes` in an exportable allocation of its own, or in memory of another interface.
     fn shared(&self, bytes: u64, import: Option<OwnedFd>) -> Result<Memory> {
         const HANDLE: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;

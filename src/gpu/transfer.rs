@@ -376,11 +376,13 @@ impl<T: Element> Readback<T> {
     }
 }
 
-/// Elements on their way to other devices, through staging buffers that the receivers read: see [`Slice::start_move`].
+/// Elements on their way to slices of other ranks: see [`Slice::start_move`] and [`Slice::start_copy`].
 #[cfg(feature = "shard")]
 pub(crate) struct Moving {
-    /// A lock each: receivers take turns.
+    /// Staging buffers, which the receivers read. A lock each: they take turns.
     parts: Vec<Mutex<Option<Pending>>>,
+    /// A copy on the device, in their place.
+    copy: Option<StoredElements>,
     bytes: u64,
 }
 
@@ -396,7 +398,24 @@ impl<T: Element> Slice<'_, T> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Ok(Mutex::new(Some(Pending::start(&self.buffer.gpu, raw, part)?)));
         let parts = self.parts(MOVED)?.into_iter().map(start).collect::<Result<_>>()?;
-        Ok(Moving { parts, bytes: (self.len * T::DTYPE.size()) as u64 })
+        Ok(Moving { parts, copy: None, bytes: (self.len * T::DTYPE.size()) as u64 })
+    }
+
+    /// As [`start_move`](Self::start_move), for receivers on this device: submits a copy that stays there. `None` if
+    /// there is no memory for it, the elements are no whole words, or nothing was written yet.
+    pub(crate) fn start_copy(&self) -> Result<Option<Moving>> {
+        if self.copy_range().is_none() || !self.buffer.memory.written.get() {
+            return Ok(None);
+        }
+        let copy = match self.buffer.gpu.alloc::<T>(self.len) {
+            Err(e) if e.kind() == ErrorKind::OutOfMemory => return Ok(None),
+            copy => copy?,
+        };
+        let mut rec = self.buffer.gpu.recorder();
+        rec.copy(*self, &copy)?;
+        rec.submit()?;
+        let bytes = (self.len * T::DTYPE.size()) as u64;
+        Ok(Some(Moving { parts: Vec::new(), copy: Some(copy.stored.clone()), bytes }))
     }
 }
 
@@ -408,6 +427,9 @@ impl Moving {
 
     /// Waits for the elements and passes them on in pieces, in order.
     pub(crate) fn for_each_piece(&self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let Some(StoredElements { gpu, memory, .. }) = &self.copy {
+            return each(&Buffer::<u8>::new(gpu, memory.clone(), self.bytes as usize).read()?);
+        }
         (0..self.parts.len()).try_for_each(|i| self.piece(i, &mut each))
     }
 
@@ -425,6 +447,15 @@ impl Moving {
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
         /// Threads that copy pieces: one does not reach the rate of a card's link.
         const COPIERS: usize = 8;
+        if let Some(StoredElements { gpu, memory, len }) = &self.copy {
+            let copy = Buffer::<T>::new(gpu, memory.clone(), *len);
+            if to.buffer.gpu != *gpu || to.copy_range().is_none() {
+                return to.write(&copy.read()?);
+            }
+            let mut rec = gpu.recorder();
+            rec.copy(&copy, *to)?;
+            return rec.submit();
+        }
         let each = MOVED as usize / T::DTYPE.size();
         let write = |i: usize| {
             self.piece(i, |bytes| {

@@ -1,10 +1,8 @@
 //! Ranks that are threads of one process.
 
 use super::Rank;
-#[cfg(all(feature = "cuda", target_os = "linux"))]
 use super::regions::{Lease, Regions};
 use super::transport::{Exchange, Header, Transport};
-#[cfg(all(feature = "cuda", target_os = "linux"))]
 use crate::gpu::Submitted;
 use crate::gpu::{Gpu, Moving};
 use crate::program::prelude::*;
@@ -44,13 +42,11 @@ pub(super) fn next_awake<M>(
 pub(super) enum MessageBody {
     /// In host memory that goes back to the group.
     Host(Vec<u8>),
-    /// In staging memory of the sender's device.
+    /// In staging memory of the sender's device, or there if the receiver has the same.
     Device(Arc<Moving>),
     /// Regions of the sender; none if it has none.
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
     Regions(Vec<Arc<Lease>>),
     /// A step that the sender's device takes.
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
     Step(Submitted),
 }
 
@@ -65,10 +61,12 @@ type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 /// A rank of a group of threads. [`Local::group`] makes one for each thread, [`run`] the threads too.
 ///
 /// Device slices are copied to mapped staging memory of the sender's device, from there by the receiver to mapped
-/// staging memory of its own device, and then to its slice: one copy on the host. Staging memory is reused.
+/// staging memory of its own device, and then to its slice: one copy on the host. Staging memory is reused. Between
+/// ranks of [`run`] that share a device they are copied on the device.
 ///
-/// With the feature `cuda` under Linux, two cards sum slices of 4 MiB or more over 128 MiB of the host's memory that
-/// both read and write by themselves, if their drivers have `VK_EXT_external_memory_host`. The memory stays allocated.
+/// Under Linux with the feature `vulkan`, two cards sum slices of 4 MiB or more over 128 MiB of the host's memory that
+/// both read and write by themselves, if their drivers have `VK_EXT_external_memory_host` and tilework opened them. The
+/// group keeps the memory, and frees it when the cards have done their work.
 pub struct Local {
     rank: usize,
     timeout: Duration,
@@ -77,7 +75,8 @@ pub struct Local {
     to: Vec<Sender<Message>>,
     from: Vec<Receiver<Message>>,
     spare: Spare,
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    /// The devices of all ranks, if they are known.
+    devices: Arc<[Gpu]>,
     pub(super) regions: Arc<Regions>,
 }
 
@@ -100,7 +99,6 @@ impl Local {
     /// [`OutOfMemory`](ErrorKind::OutOfMemory): each pair of ranks has a channel.
     pub fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
         let spare = Spare::default();
-        #[cfg(all(feature = "cuda", target_os = "linux"))]
         let regions = Arc::new(Regions::default());
         let mut ranks = Vec::new();
         make_room("shard: a group", &mut ranks, size)?;
@@ -113,7 +111,7 @@ impl Local {
                 to: Vec::new(),
                 from: Vec::new(),
                 spare: spare.clone(),
-                #[cfg(all(feature = "cuda", target_os = "linux"))]
+                devices: Arc::default(),
                 regions: regions.clone(),
             });
         }
@@ -206,7 +204,6 @@ impl Transport for Local {
                 })?;
                 memory
             }
-            #[cfg(all(feature = "cuda", target_os = "linux"))]
             MessageBody::Regions(_) | MessageBody::Step(_) => return Err(stray(&header)),
         };
         take(&header, &memory)?;
@@ -214,17 +211,26 @@ impl Transport for Local {
         Ok(())
     }
 
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
     fn local(&self) -> Option<&Local> {
         Some(self)
     }
 
     fn begin<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
         for (to, slice) in &exchange.sends {
-            let moving = Arc::new(slice.start_move()?);
             let header = Header { elements: slice.len(), ..*header };
-            for &to in to {
-                self.post(to, Message { header, body: MessageBody::Device(moving.clone()) })?;
+            let post = |moving: Moving, to: &[usize]| {
+                let moving = Arc::new(moving);
+                to.iter()
+                    .try_for_each(|&to| self.post(to, Message { header, body: MessageBody::Device(moving.clone()) }))
+            };
+            let (near, mut far): (Vec<usize>, Vec<usize>) =
+                to.iter().partition(|&&to| self.devices.get(to) == Some(slice.gpu()));
+            match if near.is_empty() { None } else { slice.start_copy()? } {
+                Some(copy) => post(copy, &near)?,
+                None => far.extend(near),
+            }
+            if !far.is_empty() {
+                post(slice.start_move()?, &far)?;
             }
         }
         Ok(())
@@ -239,7 +245,6 @@ impl Transport for Local {
                     expected.check(self.rank, *from, &arrived, moving.bytes() as usize)?;
                     moving.write_to(slice)?;
                 }
-                #[cfg(all(feature = "cuda", target_os = "linux"))]
                 MessageBody::Regions(_) | MessageBody::Step(_) => return Err(stray(&arrived)),
                 MessageBody::Host(memory) => {
                     expected.check(self.rank, *from, &arrived, memory.len())?;
@@ -254,7 +259,6 @@ impl Transport for Local {
 }
 
 /// The error of a rank that makes another call.
-#[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(super) fn stray(arrived: &Header) -> crate::Error {
     err!(InvalidArgument, "{}: another rank is in {arrived}; all ranks must make the same calls", arrived.call)
 }
@@ -296,7 +300,9 @@ pub fn run_each<R: Send>(
 ) -> Result<Vec<Result<R>>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;
-    let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| {
+    let devices: Arc<[Gpu]> = gpus.into();
+    let jobs = ranks.into_iter().zip(gpus).map(|(mut local, gpu)| {
+        local.devices = devices.clone();
         move || {
             local.prepare(gpu);
             work(&Rank::new(local, gpu))

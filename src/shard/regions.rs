@@ -10,7 +10,7 @@ pub(super) const REGION_BYTES: usize = 8 << 20;
 /// Memory of the host, as buffers of the devices of ranks that have used it.
 struct Region {
     views: Mutex<Vec<Buffer<u32>>>,
-    words: HostWords,
+    words: Arc<HostWords>,
 }
 
 impl Region {

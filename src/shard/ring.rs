@@ -49,7 +49,6 @@ impl<L: Transport> Rank<L> {
             Combine::Min => ZipFn::Min,
             Combine::Max => ZipFn::Max,
         };
-        #[cfg(all(feature = "cuda", target_os = "linux"))]
         if let Some(local) = self.transport().local()
             && self.size() == 2
             && !self.gpu().profile().is_cpu()
@@ -60,8 +59,6 @@ impl<L: Transport> Rank<L> {
                 return self.note_link(begun);
             }
         }
-        #[cfg(not(all(feature = "cuda", target_os = "linux")))]
-        let _ = header;
         let chunks = bytes.div_ceil(self.size() * CHUNK_BYTES);
         Ring { rank: self, slice, function, chunks }.run()
     }

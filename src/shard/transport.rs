@@ -209,7 +209,6 @@ pub trait Transport {
 
     /// Returns the link if it is [`Local`](super::Local): two devices then reduce long slices over memory that both
     /// reach.
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
     fn local(&self) -> Option<&super::Local> {
         None
     }

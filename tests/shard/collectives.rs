@@ -2,6 +2,7 @@
 
 use super::{LIMIT, group};
 use crate::support::gpu;
+use tilework::Gpu;
 use tilework::shard::{self, Combine, Exchange, Model, Transport, part, schedule};
 
 /// Lengths around the number of ranks, and above what goes along trees.
@@ -33,6 +34,22 @@ fn all_reduce_gives_all_ranks_the_same_bits() {
                 }
             }
         }
+    }
+}
+
+/// A device that a program opened imports no memory of the host: slices take the ring.
+#[test]
+fn long_slices_of_callers_devices_are_summed() {
+    let (Some(ours), Some(theirs)) = (gpu(), crate::runtime::callers_gpu()) else { return };
+    let n = (1 << 20) + 7;
+    for gpus in [[ours.clone(), theirs.clone()], [theirs.clone(), theirs]] {
+        let sums = shard::run(&gpus, LIMIT, |rank| {
+            let own: Vec<u32> = (0..n).map(|i| i + rank.index() as u32).collect();
+            let data = rank.upload(&own)?;
+            rank.all_reduce_slice(&data, Combine::Sum)?;
+            data.read()
+        });
+        assert!(sums.unwrap().iter().all(|data| (0..n).zip(data).all(|(i, x)| *x == 2 * i + 1)));
     }
 }
 
@@ -98,8 +115,13 @@ fn gathers_and_exchanges_take_uneven_lengths() {
 fn slices_travel_between_devices_and_are_reduced_there() {
     // Longer than a staging buffer, and than a piece of a reduction.
     let n = (8 << 20) + 3;
-    for p in [2, 3] {
-        let Some(gpus) = group(p) else { return };
+    // One device, and two of which one has two ranks.
+    let Some(devices) = [group(2), group(3), group(3)].into_iter().collect::<Option<Vec<_>>>() else { return };
+    for (case, mut gpus) in devices.into_iter().enumerate() {
+        let p = gpus.len();
+        if case == 2 {
+            gpus[1] = Gpu::new().unwrap();
+        }
         let results = shard::run(&gpus, LIMIT, |rank| {
             let r = rank.index();
             let own = rank.upload(&vec![r as u32 + 1; n])?;

@@ -3,7 +3,9 @@
 use super::{LIMIT, group};
 use crate::support::{devices, gpu};
 use std::cell::Cell;
+use std::fs::File;
 use std::time::{Duration, Instant};
+use tilework::io::matrix_market::{self, Dense, Matrix};
 use tilework::prelude::*;
 use tilework::shard::{self, Combine, Header, Local, Rank, Transport};
 use tilework::sparse::Csr;
@@ -203,6 +205,25 @@ fn a_lost_device_ends_all_ranks() {
         assert_eq!(kinds[1], ErrorKind::DeviceLost, "{name}");
         assert!(start.elapsed() < Duration::from_secs(30), "{name}");
     }
+}
+
+/// A rank that cannot write its results.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_on_one_rank_ends_all_ranks() {
+    let Some(gpus) = group(3) else { return };
+    let start = Instant::now();
+    let results = shard::run_each(&gpus, Duration::from_secs(2), |rank| {
+        let values = rank.sort(&rank.upload(&[3.0f32, 1.0, 2.0])?)?.read()?;
+        let disk = if rank.index() == 1 { "/dev/full" } else { "/dev/null" };
+        let file = File::options().write(true).open(disk).unwrap();
+        matrix_market::write(file, &Matrix::Dense(Dense { rows: 1, cols: values.len(), values }))?;
+        rank.barrier()
+    });
+    let errors: Vec<_> = results.unwrap().into_iter().map(Result::unwrap_err).collect();
+    assert!(errors[1].kind() == ErrorKind::Io && errors[1].to_string().contains("No space left"), "{}", errors[1]);
+    assert!(errors.iter().all(|e| [ErrorKind::Io, ErrorKind::Timeout].contains(&e.kind())), "{errors:?}");
+    assert!(start.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
