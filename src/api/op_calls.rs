@@ -177,7 +177,7 @@ impl ReadyCall {
     /// Records the op.
     ///
     /// # Errors
-    /// Those of [`PlanOn`](crate::program::PlanOn).
+    /// Those of [`PlanOn`].
     pub fn record(&self, rec: &mut Recorder) -> Result<()> {
         let raw: Vec<_> = self.buffers.iter().map(AnyBuffer::raw).collect();
         self.executable.record(rec, &raw)

@@ -26,7 +26,7 @@ use crate::program::prelude::*;
 ///
 /// # Shapes
 /// `new_k` and `new_v` are (batch, kv heads, tokens, head size); [`value_size`](Self::value_size) sets another last
-/// extent of values. The caches `k` and `v` are those of an [`Attention`](super::Attention) over `keys` keys: (batch,
+/// extent of values. The caches `k` and `v` are those of an [`Attention`] over `keys` keys: (batch,
 /// kv heads, keys, head size), or pages ([`paged`](Self::paged)). Without tokens or keys nothing changes. Operands are
 /// `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each sequence had before), `k`, `v`,
 /// `scales` (with a quantised cache). Tokens beyond `keys`, or in a page that does not exist, are dropped. Other rows
@@ -48,7 +48,7 @@ use crate::program::prelude::*;
 /// `rows`, the only one.
 ///
 /// # Errors
-/// Those of [`Attention`](super::Attention) for its shapes, pages and sizes, and for an unknown variant.
+/// Those of [`Attention`] for its shapes, pages and sizes, and for an unknown variant.
 /// [`Unsupported`](ErrorKind::Unsupported): a head or value size above 1024.
 ///
 /// # Algorithm

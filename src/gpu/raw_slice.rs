@@ -6,7 +6,7 @@ use crate::program::prelude::*;
 use crate::program::{Use, check_read};
 use std::sync::Arc;
 
-/// A [`Slice`](super::Slice) with its element type as a value.
+/// A [`Slice`] with its element type as a value.
 #[derive(Clone, Copy)]
 pub struct RawSlice<'a> {
     pub(super) gpu: &'a Gpu,

@@ -28,7 +28,7 @@ use crate::program::prelude::*;
 /// f32.
 ///
 /// # Precision and determinism
-/// Sums are f32: over planes as in [`Reduce`](crate::Reduce), over images by blocks of rows and then over blocks.
+/// Sums are f32: over planes as in [`Reduce`], over images by blocks of rows and then over blocks.
 /// [`reference::bias_backward_bound`](crate::reference::bias_backward_bound) bounds the error. NaN and infinities
 /// propagate as in f32 arithmetic. The same device and inputs give the same bits.
 ///

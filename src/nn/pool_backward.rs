@@ -3,7 +3,7 @@ use super::pool::{Pool2d, PoolKind};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};
 use crate::program::prelude::*;
 
-/// Computes the gradient of [`Pool2d`](super::Pool2d) with respect to its input: `dx` of a cell is the sum of its
+/// Computes the gradient of [`Pool2d`] with respect to its input: `dx` of a cell is the sum of its
 /// shares of `dy` over all windows that contain it.
 ///
 /// ```
@@ -29,7 +29,7 @@ use crate::program::prelude::*;
 /// [`ActivationBackward`](super::ActivationBackward) and [`BiasBackward`](super::BiasBackward) first.
 ///
 /// # Shapes
-/// As [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` are N x C x H x W, `dy` is N x C x P x Q.
+/// As [`Pool2d`] without bias and activation: `x` and `dx` are N x C x H x W, `dy` is N x C x P x Q.
 /// `dx` must not share a wgpu buffer with the others.
 ///
 /// # Types
@@ -48,7 +48,7 @@ use crate::program::prelude::*;
 /// of rows of a multiple of 4. `auto` (the default) takes `pairs` where it can.
 ///
 /// # Errors
-/// Those of [`Pool2d`](super::Pool2d), and [`TooLarge`](ErrorKind::TooLarge) if a cell lies in too many
+/// Those of [`Pool2d`], and [`TooLarge`](ErrorKind::TooLarge) if a cell lies in too many
 /// windows of too many cells.
 ///
 /// # Algorithm

@@ -3,7 +3,7 @@ use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::program::prelude::*;
 
-/// Computes the gradient of a weighted [`Pool2d`](super::Pool2d) with respect to its weights: `dw[a, b] = sum over n,
+/// Computes the gradient of a weighted [`Pool2d`] with respect to its weights: `dw[a, b] = sum over n,
 /// c, i, j of dy[n, c, i, j] x[n, c, i stride - pad + a dilation, j stride - pad + b dilation]`.
 ///
 /// ```
@@ -26,7 +26,7 @@ use crate::program::prelude::*;
 /// [`BiasBackward`](super::BiasBackward) first.
 ///
 /// # Shapes
-/// As [`Pool2d`](super::Pool2d): `x` is N x C x H x W, `dy` N x C x P x Q; `dw` is R x S. Cells of the padding add
+/// As [`Pool2d`]: `x` is N x C x H x W, `dy` N x C x P x Q; `dw` is R x S. Cells of the padding add
 /// nothing. `dw` must not share a wgpu buffer with the others.
 ///
 /// # Types
@@ -47,7 +47,7 @@ use crate::program::prelude::*;
 /// cells under up to eight windows down a column once. `auto` (the default) takes it where it can.
 ///
 /// # Errors
-/// Those of [`Pool2d`](super::Pool2d), and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
+/// Those of [`Pool2d`], and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
 /// 32767 cells.
 ///
 /// # Algorithm

@@ -24,7 +24,7 @@ use crate::program::prelude::*;
 /// elements.
 ///
 /// # Precision and determinism
-/// The neighbours are exact, in the order of [`RadixSort`](crate::RadixSort): NaN comes last, and counts as the largest
+/// The neighbours are exact, in the order of [`RadixSort`]: NaN comes last, and counts as the largest
 /// number. Interpolation takes three roundings in f32; a quantile that is an element is exact. The same device gives
 /// the same bits in every run.
 ///

@@ -34,7 +34,7 @@ use std::marker::PhantomData;
 /// [`counted`](ReduceByKey::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types
-/// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
+/// Values of f32, i32 and u32, with [`Sum`], [`Prod`], [`Min`], [`Max`] and
 /// [`CustomOp`], which need not commute: operands keep their order. Operators over a state, too: [`MinMax`] and
 /// [`StateOp`] of the same types, others of f32; their values and results may have several numbers each. Keys are u32;
 /// [`with_keys`](ReduceByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals +0, and

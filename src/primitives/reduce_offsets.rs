@@ -35,7 +35,7 @@ use crate::program::prelude::*;
 /// Elements of f32, i32 and u32; any associative operator, in order, also over a state, whose elements and results may
 /// have several numbers. Integers are exact modulo 2^32; sums and products of floats are rounded at each step of a
 /// tree. The same device gives the same bits in every run. NaN and infinities stay within their segment.
-/// [`ArgMin`](crate::ArgMin) and [`ArgMax`](crate::ArgMax) give positions in `input`, of u32:
+/// [`ArgMin`] and [`ArgMax`] give positions in `input`, of u32:
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -38,7 +38,7 @@ use crate::program::prelude::*;
 /// launched for the count. Scratch: 4 bytes a row, and that of the selection.
 ///
 /// # Variants
-/// Those of [`Select`](crate::Select), chosen as there.
+/// Those of [`Select`], chosen as there.
 ///
 /// # Errors
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): no columns or more than four, an unknown variant.
@@ -46,7 +46,7 @@ use crate::program::prelude::*;
 /// - [`TooLarge`](ErrorKind::TooLarge): flags or a column above the largest binding.
 ///
 /// # Algorithm
-/// As [`Select`](crate::Select), then `shaders/primitives/select_columns.wgsl`.
+/// As [`Select`], then `shaders/primitives/select_columns.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectColumns {
     n: usize,

@@ -45,8 +45,8 @@ use crate::program::prelude::*;
 /// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
 /// leave a card idle: [`TopK`](crate::TopK) is faster for one of them. Rows made to put the best elements last in every
 /// eighth take a selection in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12
-/// bytes of scratch an element and those of [`RadixSort`](crate::RadixSort), segments by
-/// [`SegmentedSort`](crate::SegmentedSort). It sorts all rows, whatever the length on the device.
+/// bytes of scratch an element and those of [`RadixSort`], segments by
+/// [`SegmentedSort`]. It sorts all rows, whatever the length on the device.
 ///
 /// # Variants
 /// `filter` and `sort`; `auto` (the default) takes `filter` where it can: it holds at least 2 k candidates in workgroup

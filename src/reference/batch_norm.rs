@@ -91,7 +91,7 @@ pub fn batch_norm_train(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -
 }
 
 /// Bounds how far each result of the op may be from [`batch_norm_train`]: joins of means and squared differences, then
-/// as [`batch_norm_bound`](super::batch_norm_bound). Infinite for a channel whose variance is not finite, or is nothing
+/// as [`batch_norm_bound`]. Infinite for a channel whose variance is not finite, or is nothing
 /// but rounding.
 pub fn batch_norm_train_bound(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -> [Vec<f64>; 3] {
     let known = |(exact, error): (f64, f64)| {
@@ -139,7 +139,7 @@ pub fn batch_norm_backward(op: &BatchNormBackward, x: &[f32], gamma: &[f32], dy:
 }
 
 /// Bounds how far each result of the op may be from [`batch_norm_backward`]: statistics as of
-/// [`batch_norm_train_bound`](super::batch_norm_train_bound), then sums over the channel. Infinite where those are.
+/// [`batch_norm_train_bound`], then sums over the channel. Infinite where those are.
 pub fn batch_norm_backward_bound(op: &BatchNormBackward, x: &[f32], gamma: &[f32], dy: &[f32]) -> [Vec<f64>; 3] {
     let known = |(exact, error): (f64, f64)| {
         if exact.is_finite() && !error.is_nan() { error + ulp(exact) } else { f64::INFINITY }

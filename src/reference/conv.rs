@@ -249,7 +249,7 @@ pub fn conv_transpose<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: O
 }
 
 /// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
-/// [`conv_bound`](super::conv_bound).
+/// [`conv_bound`].
 pub fn conv_transpose_bound<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&conv_transpose_sums(op, x, w, bias)?))
 }
@@ -290,7 +290,7 @@ pub fn conv_backward_data<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T])
 }
 
 /// Bounds the difference from [`conv_backward_data`] of each element after the op ran; see
-/// [`conv_bound`](super::conv_bound).
+/// [`conv_bound`].
 pub fn conv_backward_data_bound<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&conv_backward_data_sums(op, dy, w)?))
 }
@@ -331,7 +331,7 @@ pub fn conv_backward_weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy:
 }
 
 /// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
-/// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
+/// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`].
 pub fn conv_backward_weights_bound<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     Ok(bounds::<T>(&weights(op, x, dy)?))
 }

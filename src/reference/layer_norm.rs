@@ -177,7 +177,7 @@ pub fn rms_norm_backward<T: Number>(op: &RmsNormBackward, x: &[T], gamma: &[T], 
     [dx, dgamma].map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
 }
 
-/// Bounds the error of each element, as [`layer_norm_backward_bound`](super::layer_norm_backward_bound).
+/// Bounds the error of each element, as [`layer_norm_backward_bound`].
 pub fn rms_norm_backward_bound<T: Number>(op: &RmsNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<f64>; 2] {
     let [dx, dgamma, _] = differentiate(false, op.epsilon(), x, gamma, dy);
     // Subnormal intermediate results may be flushed to 0.

@@ -131,7 +131,7 @@ fn judge_reduce_by_key(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded,
-/// integers exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
+/// integers exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`].
 pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
     op: &Operator, keys: &[K], values: &[T],
 ) -> Option<(Vec<K>, Vec<f64>)> {

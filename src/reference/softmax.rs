@@ -108,7 +108,7 @@ pub fn log_softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
     rows(n, x).flat_map(|row| row.below.iter().map(|d| T::from_f64(d - row.sum.ln())).collect::<Vec<_>>()).collect()
 }
 
-/// Bounds the error of each element, as WGSL allows: the sum as in [`softmax_bound`](super::softmax_bound), its
+/// Bounds the error of each element, as WGSL allows: the sum as in [`softmax_bound`], its
 /// logarithm (2^-21 between 0.5 and 2, else 3 ULP), and two differences.
 pub fn log_softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
     let of_row = |row: SoftmaxRow| {

@@ -34,7 +34,7 @@ pub enum Preconditioner {
 /// [`Gpu::conjugate_gradient`](crate::Gpu::conjugate_gradient) plans it, and [`Solver::solve`](crate::Solver) runs it.
 ///
 /// # Shapes
-/// A is n x n in any [`Format`](super::Format); `b` and `x` have n elements. `x` holds the initial guess, then the
+/// A is n x n in any [`Format`]; `b` and `x` have n elements. `x` holds the initial guess, then the
 /// solution. Symmetry is not checked; without it the result is meaningless.
 ///
 /// # Convergence

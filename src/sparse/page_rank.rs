@@ -28,7 +28,7 @@ use crate::program::prelude::*;
 /// [`Gpu::page_rank`](crate::Gpu::page_rank) plans it, and [`Solver::run`](crate::Solver) runs it.
 ///
 /// # Shapes
-/// T is n x n in any [`Format`](super::Format). Its element (i, j) is the share of walks at j that go to i, so a column
+/// T is n x n in any [`Format`]. Its element (i, j) is the share of walks at j that go to i, so a column
 /// sums to 1, or to 0 for a dangling node. [`Csr::transitions`] builds it from links. `x` has n elements; its old
 /// contents do not matter, and the ranks sum to 1. With [`personalised`](Self::personalised), s has n elements that are
 /// not negative and sum to 1; by default s is 1 / n.

@@ -22,7 +22,7 @@ use crate::program::prelude::*;
 /// [`Gpu::power_iteration`](crate::Gpu::power_iteration) plans it, and [`Solver::run`](crate::Solver) runs it.
 ///
 /// # Shapes
-/// A is n x n in any [`Format`](super::Format) and need not be symmetric; `x` has n elements. `x` holds a start vector
+/// A is n x n in any [`Format`] and need not be symmetric; `x` has n elements. `x` holds a start vector
 /// with a component along the eigenvector (random numbers will do), then the eigenvector, of norm 1.
 ///
 /// # Convergence

@@ -43,7 +43,7 @@ use lowering::SpmmLowering;
 ///
 /// # Precision and determinism
 /// Products are summed in f32, in an order that depends on the matrix and the device. The error bound of each column is
-/// that of [`Spmv`](crate::Spmv) ([`reference::spmm_bound`](crate::reference::spmm_bound)). NaN and infinities
+/// that of [`Spmv`] ([`reference::spmm_bound`](crate::reference::spmm_bound)). NaN and infinities
 /// propagate as in IEEE arithmetic. The same device, inputs and variant give the same bits.
 ///
 /// # Cost
@@ -52,7 +52,7 @@ use lowering::SpmmLowering;
 /// rows are read as vec4, which is nearly twice as fast. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and
 /// `sell`, and one more for every 2^20 entries of the longest row; several for the others, with scratch of one row of C
 /// for each 32 of their steps. `csc`, and `coo` and `hybrid` on unsorted entries, read an order by row that is made
-/// once, as [`Spmv`](crate::Spmv) says.
+/// once, as [`Spmv`] says.
 ///
 /// # Variants
 /// `coo`; `csr-scalar`, `csr-vector`, `csr-merge`; `csc`; `ell`; `jds`; `hybrid`; `sell`. The name starts with the
@@ -75,7 +75,7 @@ use lowering::SpmmLowering;
 /// - `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland, 2016.
 /// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` reads its entries in an order by
 ///   row.
-/// - `spmm_ell.wgsl`, `spmm_jds.wgsl`, `spmm_sell.wgsl`: as in [`Spmv`](crate::Spmv).
+/// - `spmm_ell.wgsl`, `spmm_jds.wgsl`, `spmm_sell.wgsl`: as in [`Spmv`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmm {
     pub(crate) matrix: MatrixLayout,

@@ -7,7 +7,7 @@ use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
 pub trait SortKey: Element {
-    /// Returns the key's rank in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is
+    /// Returns the key's rank in ascending order: the order of [`RadixSort`], in which every NaN is
     /// last.
     fn rank(self) -> u64;
 }

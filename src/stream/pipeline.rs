@@ -38,7 +38,7 @@ impl Cancel {
     }
 
     /// Stops all streams that watch the token: they take no further chunk, wait for submitted work, and return
-    /// [`ErrorKind::Cancelled`](ErrorKind::Cancelled).
+    /// [`ErrorKind::Cancelled`].
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -64,7 +64,7 @@ struct Declared {
 ///
 /// # Errors of the three functions
 /// Any error stops the stream: no further chunk is filled, recorded or drained, submitted work is waited for, and the
-/// error of [`run`](Self::run) names the chunk and the stage. An [`Error`](crate::Error) keeps its kind, an
+/// error of [`run`](Self::run) names the chunk and the stage. An [`Error`] keeps its kind, an
 /// [`io::Error`](std::io::Error) gives [`Io`](ErrorKind::Io), others [`Callback`](ErrorKind::Callback).
 /// A panic stops the stream in the same way and goes on afterwards.
 ///
