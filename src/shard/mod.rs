@@ -34,8 +34,8 @@
 //!
 //! # Links
 //! [`Local`]: threads of one process. Data go from a device to mapped memory of the host, and from there to the other
-//! device, with one copy on the host; two cards sum over memory of the host that both reach. `Nccl` (feature `nccl`): between NVIDIA's cards, over NVLink. `Mpi` (feature
-//! `mpi`): between processes, on one machine or several.
+//! device, with one copy on the host; two cards sum over memory of the host that both reach. `Nccl` (feature `nccl`):
+//! between NVIDIA's cards, over NVLink. `Mpi` (feature `mpi`): between processes, on one machine or several.
 //!
 //! Collective calls are [schedules](schedule), plain data that each link runs and a [`Model`] counts.
 
