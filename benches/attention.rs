@@ -179,10 +179,13 @@ fn backward(bench: &mut Bench) -> Result<()> {
         one::<f32>(bench, &format!("{size} causal"), &named(&op.clone().causal()), centred)?;
         saved::<f32>(bench, &size, &op, centred)?;
         saved::<f32>(bench, &format!("{size} causal"), &op.clone().causal(), centred)?;
-        saved::<f16>(bench, &size, &op, half)?;
-        saved::<f16>(bench, &format!("{size} causal"), &op.clone().causal(), half)?;
-        one::<f16>(bench, &size, std::slice::from_ref(&op), half)?;
-        one::<f16>(bench, &format!("{size} causal"), &[op.causal()], half)?;
+        let ways = |op: &AttentionBackward| [op.clone(), op.clone().variant("coop")];
+        for (op, size) in [(op.clone(), size.clone()), (op.causal(), format!("{size} causal"))] {
+            for op in ways(&op) {
+                saved::<f16>(bench, &size, &op, half)?;
+            }
+            one::<f16>(bench, &size, &ways(&op), half)?;
+        }
         for t in [t / 4, t / 8, t / 16] {
             let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
             one::<f32>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &named(&op), centred)?;

@@ -3,14 +3,15 @@
 // A workgroup owns OWN rows and walks over those that they see or are seen by, WALK at a time. A pair of subgroups owns
 // PAIR_ROWS rows: one side multiplies q and k for scores, the other dy and v. No thread can reach an element of a
 // matrix, so both products go through workgroup memory, and come back as slopes and weights of f16. Then one side adds
-// to dk and the other to dv; for dq each adds to half of the rows, or with SPLIT_DIMS to half of the elements.
+// to dk and the other to dv; for dq each adds to half of the rows, or with SPLIT_DIMS to half of the elements. STORED:
+// slopes also go to memory, for attention_backward_slopes.
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;
 
 const PAIRS: u32 = 2u;
 const PAIR_ROWS: u32 = 32u; // a multiple of 16, of queries of 32
-const WALK: u32 = 16u; // 16 or 32
+const WALK: u32 = 16u; // 16 or 32; 16 if STORED
 // Tiles of walked rows in workgroup memory: of 2, one is filled while the other is multiplied.
 const BUFFERS: u32 = 2u;
 
@@ -169,6 +170,9 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
     let visible_{j} = visible_to(min(first + row_{j}, last));
 #end
     let factor = params.scale * LOG2_E;
+#if STORED
+    let padded_keys = (params.keys + KEY_TILE - 1u) / KEY_TILE * KEY_TILE;
+#endif
     var infinity_bits = 0xff800000u;
     let minus_infinity = bitcast<f32>(infinity_bits);
 
@@ -232,21 +236,31 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
     var statistics_next: vec2<f32>;
     for (var head = own_head * params.group; head < (own_head + 1u) * params.group; head++) {
     let first_walked = head * params.queries;
+#if STORED
+    let first_block = head * ((params.queries + SIDE - 1u) / SIDE);
+    let of_slopes = (first_block * padded_keys + first) * (SIDE / 4u) + column;
+#endif
 #endif
     let last_walked = first_walked + max(visible_to_last.y, 1u) - 1u;
-#if QUERIES
-#put load(k, v, params.base_k, first_walked + visible_to_first.x)
+#if STORED
+    // Whole blocks of queries.
+    let first_walk = visible_to_first.x / SIDE * SIDE;
 #else
-#put load(q, dy, params.base_q, first_walked + visible_to_first.x)
+    let first_walk = visible_to_first.x;
+#endif
+#if QUERIES
+#put load(k, v, params.base_k, first_walked + first_walk)
+#else
+#put load(q, dy, params.base_q, first_walked + first_walk)
 #endif
 #put stage(tile_now)
 #if QUERIES
-#put load(k, v, params.base_k, first_walked + visible_to_first.x + WALK)
+#put load(k, v, params.base_k, first_walked + first_walk + WALK)
 #else
-#put load(q, dy, params.base_q, first_walked + visible_to_first.x + WALK)
+#put load(q, dy, params.base_q, first_walked + first_walk + WALK)
 #endif
     workgroupBarrier();
-    for (var walk = visible_to_first.x; walk < visible_to_last.y; walk += WALK) {
+    for (var walk = first_walk; walk < visible_to_last.y; walk += WALK) {
         // naga requires named arguments of coopStoreT.
         let filled = tile_now * (2u * X_SIZE);
 #for c in WALK_BLOCKS
@@ -323,8 +337,12 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #else
 #for j in ITEMS
         s_{j} = exp2(s_{j});
-        wg_g[row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j} * (d_{j} - means));
+        let g_{j} = vec4<f16>(s_{j} * (d_{j} - means));
+        wg_g[row_{j} * (G_PITCH / 4u) + column] = g_{j};
         wg_g[G_SIZE + row_{j} * (G_PITCH / 4u) + column] = vec4<f16>(s_{j});
+#if STORED
+        slopes[of_slopes + (walk / SIDE * padded_keys + row_{j}) * (SIDE / 4u)] = g_{j};
+#endif
 #end
 #endif
 #endif

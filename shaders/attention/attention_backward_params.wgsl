@@ -3,12 +3,14 @@
 //
 // QUERIES: a workgroup owns queries and walks over the keys that they see; it computes dq. Otherwise it owns keys and
 // walks over the queries that see them; it computes dk and dv. STATISTICS: it computes the statistics of its queries,
-// too, or with STATISTICS_ALONE only those.
+// too, or with STATISTICS_ALONE only those. STORED: it stores slopes of keys, or with QUERIES reads them.
 #import workgroup/index
 #import element/f32 as element
 
 // Elements of a row of q and k.
 const HEAD: u32 = 64u;
+// Own keys of a workgroup that stores slopes.
+const KEY_TILE: u32 = 128u;
 
 struct Params {
     queries: u32,
@@ -25,6 +27,11 @@ struct Params {
     scale: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
+#if QUERIES && STORED
+@group(0) @binding(1) var<storage, read> k: array<Words>;
+@group(0) @binding(2) var<storage, read> slopes: array<Words>;
+@group(0) @binding(3) var<storage, read_write> dq: array<Words>;
+#else
 @group(0) @binding(1) var<storage, read> q: array<Words>;
 @group(0) @binding(2) var<storage, read> k: array<Words>;
 @group(0) @binding(3) var<storage, read> v: array<Words>;
@@ -42,6 +49,11 @@ struct Params {
 #else
 @group(0) @binding(6) var<storage, read_write> dk: array<Words>;
 @group(0) @binding(7) var<storage, read_write> dv: array<Words>;
+#if STORED
+// Blocks of 16 queries of a head: a row of slopes for each key, with keys up to a multiple of KEY_TILE.
+@group(0) @binding(8) var<storage, read_write> slopes: array<Words>;
+#endif
+#endif
 #endif
 
 // Returns the keys that a query sees, or the queries that see a key: the first, and one past the last.

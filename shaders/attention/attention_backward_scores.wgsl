@@ -3,7 +3,6 @@
 // A workgroup owns the row of a query. Each thread keeps ITEMS vec4s of both products in registers, so that memory is
 // read once. The largest score, the sum of exponentials and the sum of their products with dy v^T are reduced together,
 // as an online softmax joins its parts (Milakov and Gimelshein, 2018). Hidden keys get the weight and the slope 0.
-// SAVED: the logarithm of the sum and the mean are given.
 #import workgroup/index
 #import workgroup/reduce
 #import element/exp4
@@ -26,16 +25,11 @@ struct Params {
     columns: u32,
     pitch: u32,
     workgroups: u32,
-    // The first query's place among all, for its statistics.
-    first_row: u32,
     scale: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> weights: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> slopes: array<vec4<f32>>;
-#if SAVED
-@group(0) @binding(3) var<storage, read> statistics: array<vec2<f32>>;
-#endif
 
 // The largest score, the sum of exponentials, and the sum of their products with dy v^T.
 alias Acc = vec3<f32>;
@@ -88,12 +82,6 @@ fn attention_backward_scores(
     }
     largest = max(largest, max(max(score_{n}.x, score_{n}.y), max(score_{n}.z, score_{n}.w)));
 #end
-#if SAVED
-    let statistic = statistics[params.first_row + index / params.rows * params.queries + index % params.rows];
-    let by = 1.0;
-    let center = statistic.x;
-    let mean = statistic.y;
-#else
     var sums = vec2<f32>();
 #for n in ITEMS
     {
@@ -107,7 +95,6 @@ fn attention_backward_scores(
     let by = select(1.0 / row.y, 0.0, is_empty);
     let mean = row.z * by;
     let center = anchor(row.x);
-#endif
 #for n in ITEMS
     if at_{n} < params.columns {
         let weight = by * exp4(score_{n} - center);

@@ -23,8 +23,15 @@ fn pool_backward_weights_sum(
         return;
     }
     var sum = 0.0;
-    for (var part = lane; part < params.parts; part += WORKGROUP_SIZE) {
-        sum += partials[weight * params.parts + part];
+    // Loads are in flight together.
+    for (var part = lane; part < params.parts; part += 4u * WORKGROUP_SIZE) {
+#for i in 4
+        let at_{i} = part + {i}u * WORKGROUP_SIZE;
+        let part_{i} = partials[weight * params.parts + min(at_{i}, params.parts - 1u)];
+#end
+#for i in 4
+        sum += select(0.0, part_{i}, at_{i} < params.parts);
+#end
     }
     wg_sums[lane] = sum;
     for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {

@@ -46,10 +46,10 @@ use crate::program::prelude::*;
 /// # Precision and determinism
 /// Scores are computed again; nothing of the forward pass is needed, but [`saved`](Self::saved) takes its results. All
 /// sums are f32, and results are rounded once.
-/// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. `coop`, which
-/// `auto` takes for f16 where it can, rounds the elements of P and S to f16 before it multiplies them: elements of S
-/// above 65,504 become infinite, and the bound is wider. The same device, inputs and variant give the same bits: no
-/// atomics.
+/// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. `coop` and
+/// `coop-stored`, of which `auto` takes one for f16 where it can, round the elements of P and S to f16 before they
+/// multiply them: elements of S above 65,504 become infinite, and the bound is wider. The same device, inputs and
+/// variant give the same bits: no atomics.
 ///
 /// NaN and infinities propagate as in f32 arithmetic. Besides, they may make any gradient of the heads that share keys
 /// with them NaN, since a kernel may multiply them by a weight of 0.
@@ -58,19 +58,22 @@ use crate::program::prelude::*;
 /// 10 heads x queries x keys x head size flop for each sequence, half of that if causal. `flash` computes 1.6 times as
 /// many and `coop` 1.8 times, since they compute scores again: two dispatches (`coop` three), and 8 bytes of scratch
 /// for each query. `stored` computes each score once, in steps of six dispatches or more, and takes scratch of 8 bytes
-/// for each score of a step, at most 1 GiB.
+/// for each score of a step, at most 1 GiB. `coop-stored` computes 1.4 times as many flop, in steps of three
+/// dispatches, and takes scratch of 2 bytes for each score of a step, at most 1 GiB.
 ///
 /// With [`saved`](Self::saved) a dispatch that reads dy and the output takes the place of the statistics' computation:
-/// `coop` then computes 1.4 times as many flop, in 0.71 to 0.77 of the time on an H100. `stored` takes as long as
-/// before.
+/// `coop` then computes 1.4 times as many flop, `coop-stored` just as many; `stored` computes weights and slopes at the
+/// end of products.
 ///
 /// # Variants
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads
 /// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements.
 /// `stored` keeps scores in scratch and multiplies by [`GemmBatched`](crate::GemmBatched), for f32 and up to 16,384
-/// keys. `auto`, the default, takes `coop` where it can, then `stored` on a discrete card, then `flash`. Heads and
-/// values of different sizes, or of a size that is not a multiple of 16 for `coop`, of 4 for `flash` and `stored`, or
-/// of 2 for `naive` and f16, are copied to padded rows in scratch and back.
+/// keys. `coop-stored` is `coop`, except that the kernel of keys stores S, of which dq is a product: for up to 1 GiB of
+/// S of the heads that share keys. `auto`, the default, takes `coop-stored`, then `coop` where it can, then `stored` on
+/// a discrete card, then `flash`. Heads and values of different sizes, or of a size that is not a multiple of 16 for
+/// `coop` and `coop-stored`, of 4 for `flash` and `stored`, or of 2 for `naive` and f16, are copied to padded rows in
+/// scratch and back.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
@@ -85,7 +88,8 @@ use crate::program::prelude::*;
 /// Dao, *FlashAttention-2*, 2023, without atomics: a kernel of queries writes dq and the statistics of each row, then a
 /// kernel of keys writes dk and dv. `stored` follows the formulas above, matrix by matrix.
 /// `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`, `attention_backward_coop.wgsl`,
-/// `attention_backward_scores.wgsl`, `attention_backward_statistics.wgsl`.
+/// `attention_backward_slopes.wgsl`, `attention_backward_scores.wgsl`, `attention_backward_rows.wgsl`,
+/// `attention_backward_statistics.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionBackward {
     pub(crate) forward: Attention,
@@ -106,6 +110,13 @@ const VARIANTS: &[Variant] = &[
         translations: &[Translation::SpirV],
         any_order: false,
     },
+    Variant {
+        name: "coop-stored",
+        about: "`coop` with slopes in scratch, so that each score is computed once for all gradients",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
 ];
 
 /// How the backward pass runs.
@@ -113,7 +124,8 @@ enum BackwardWay {
     Naive,
     Flash(GradientTile),
     Stored(StoredSteps),
-    Coop,
+    /// With slopes in scratch or without.
+    Coop(bool),
 }
 
 impl AttentionBackward {
@@ -208,7 +220,7 @@ impl AttentionBackward {
                 backward_padding::lower(&padded, &lowering, &mut program)?;
             }
             BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
-            BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
+            BackwardWay::Coop(stores) => backward_coop::lower(stores, &lowering, &mut program)?,
             BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
             BackwardWay::Stored(steps) => backward_stored::lower(steps, &lowering, &mut program)?,
         }
@@ -256,14 +268,15 @@ impl BackwardWay {
             Self::Naive => 4 / dtype.size(),
             Self::Flash(_) => backward_flash::UNIT,
             Self::Stored(steps) => steps.unit,
-            Self::Coop => backward_coop::UNIT,
+            Self::Coop(_) => backward_coop::UNIT,
         }
     }
 
     fn of(variant: &str, of: &GradientLowering<'_>) -> Result<Self> {
         match variant {
             "naive" => Ok(Self::Naive),
-            "coop" => backward_coop::check(of).map(|()| Self::Coop),
+            "coop" => backward_coop::check(of).map(|()| Self::Coop(false)),
+            "coop-stored" => backward_coop::check_stored(of).map(|()| Self::Coop(true)),
             "stored" => backward_stored::check(of).map(Self::Stored),
             _ => backward_flash::check(of).map(Self::Flash),
         }
@@ -272,11 +285,14 @@ impl BackwardWay {
 
 /// Tells whether a device may run a backward pass of f16 on cooperative matrices, which round weights and slopes.
 pub(crate) fn may_differentiate_on_matrices(op: &AttentionBackward) -> bool {
-    op.variant == "coop" || op.variant == "auto" && backward_coop::takes_heads(op)
+    ["coop", "coop-stored"].contains(&op.variant.as_str()) || op.variant == "auto" && backward_coop::takes_heads(op)
 }
 
 /// Chooses a variant, with the reason.
 fn policy(of: &GradientLowering<'_>) -> (&'static str, String) {
+    if backward_coop::check_stored(of).is_ok() {
+        return ("coop-stored", "the device multiplies f16 on cooperative matrices, and scratch holds slopes".into());
+    }
     if backward_coop::check(of).is_ok() {
         return ("coop", "the device multiplies f16 on cooperative matrices".into());
     }
@@ -318,7 +334,7 @@ pub(super) const INFO: Operation = Operation {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let new = AttentionBackward::new;
     let mut programs = Vec::new();
-    if variant == "coop" {
+    if ["coop", "coop-stored"].contains(&variant) {
         for op in [
             new([1, 4, 70, 64], [2, 70]).causal(),
             new([1, 2, 30, 80], [1, 64]).window(9),

@@ -1,8 +1,8 @@
-//! The variant `coop` of attention's backward pass, on cooperative matrices of f16:
-//! `shaders/attention/attention_backward_coop.wgsl`.
+//! The variants `coop` and `coop-stored` of attention's backward pass, on cooperative matrices of f16:
+//! `shaders/attention/attention_backward_coop.wgsl` and `attention_backward_slopes.wgsl`.
 
 use super::attention_backward::AttentionBackward;
-use super::backward_layout::{GradientLowering, GradientPass};
+use super::backward_layout::{GradientLowering, GradientPass, SlopeUse};
 use super::backward_statistics::LogBase;
 use crate::program::prelude::*;
 
@@ -106,30 +106,135 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<()> {
     }
 }
 
-pub(super) fn lower(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
-    let tiles = CoopPassTile::of_passes(of.op.forward.head_size, of.profile.limits.max_workgroup_bytes);
+/// The tile of the product of slopes and k.
+#[derive(Debug, Clone, Copy)]
+struct SlopeTile {
+    /// Subgroups, and queries of each.
+    teams: u32,
+    rows: u32,
+    /// Keys of a step.
+    walk: u32,
+}
+
+impl SlopeTile {
+    /// Microseconds of all gradients of a saved pass on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, by
+    /// subgroups x queries x keys. Head size 64: 4543 with 4 x 16 x 32, 4634 with 8 x 32 x 16, 4717 with 8 x 16 x 32,
+    /// 4778 with 4 x 32 x 32, 4767 with 2 x 32 x 32, 4993 with 4 x 16 x 64, 5531 with 4 x 32 x 16; `coop` 5142. Head
+    /// size 128: 8086 with 8 x 16 x 32, 8186 with 4 x 32 x 32, 8709 with 4 x 32 x 16, 8940 with 4 x 16 x 32; `coop`
+    /// 8349.
+    fn of(head_size: usize, max_bytes: u32) -> Self {
+        let teams = if head_size <= 64 { 4 } else { 8 };
+        let mut tile = Self { teams, rows: 16, walk: 32 };
+        while tile.workgroup_bytes(head_size as u32) > max_bytes && tile.teams > 1 {
+            tile.teams /= 2;
+        }
+        tile
+    }
+
+    /// Queries of a workgroup.
+    fn own(self) -> u32 {
+        self.teams * self.rows
+    }
+
+    /// Returns the workgroup memory for heads of `dims` elements, as in the kernel.
+    fn workgroup_bytes(self, dims: u32) -> u32 {
+        let walked = 2 * 2 * self.walk * (self.own() + 8 + dims + 8);
+        walked + 4 * self.own() * (SIDE + 8)
+    }
+}
+
+/// The most bytes of slopes of a step. Steps of 512 MiB take 1 % longer for the case above and 12 % if causal, of
+/// 256 MiB 3 and 40 %; of 2 GiB as long.
+const STEP_BYTES: u64 = 1 << 30;
+
+/// Returns the bytes of the slopes of a (sequence, kv head) pair.
+fn slope_bytes(of: &GradientLowering<'_>, key_tile: u32) -> u64 {
+    let forward = &of.op.forward;
+    let keys = (forward.keys as u64).next_multiple_of(key_tile.into());
+    let queries = (forward.queries as u64).next_multiple_of(UNIT as u64);
+    [2, forward.group() as u64, queries].into_iter().fold(keys, u64::saturating_mul)
+}
+
+/// The bytes of slopes that a step may have.
+fn max_slope_bytes(of: &GradientLowering<'_>) -> u64 {
+    of.profile.largest_binding().min(STEP_BYTES)
+}
+
+/// Rejects what `coop-stored` or the device cannot run.
+pub(super) fn check_stored(of: &GradientLowering<'_>) -> Result<()> {
+    check(of)?;
+    let size = of.op.padded_size(UNIT);
+    let [.., (tile, _)] = CoopPassTile::of_passes(size, of.profile.limits.max_workgroup_bytes);
+    let slope_tile = SlopeTile::of(size, of.profile.limits.max_workgroup_bytes);
+    let shared = slope_tile.workgroup_bytes(size as u32);
+    if shared > of.profile.limits.max_workgroup_bytes {
+        return Err(err!(
+            Unsupported,
+            "{}: the variant `coop-stored` needs {shared} bytes of workgroup memory; {} has fewer; use `auto`",
+            of.name,
+            of.profile.name
+        ));
+    }
+    let (bytes, limit) = (slope_bytes(of, tile.own()), max_slope_bytes(of));
+    if bytes > limit {
+        return Err(err!(
+            Unsupported,
+            "{}: the variant `coop-stored` takes heads whose slopes have up to {limit} bytes, not {bytes}; use `auto`",
+            of.name
+        ));
+    }
+    Ok(())
+}
+
+/// Lowers `coop`, or with `stores` `coop-stored`.
+pub(super) fn lower(stores: bool, of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
+    let (head_size, max) = (of.op.forward.head_size, of.profile.limits.max_workgroup_bytes);
+    let tiles = CoopPassTile::of_passes(head_size, max);
     let pass = |entry, (tile, _): (CoopPassTile, u32), of_queries, outputs: &'static [usize]| GradientPass {
+        file: "attention/attention_backward_coop",
         entry,
         spec: Spec::new()
             .constant("PAIRS", tile.pairs)
             .constant("PAIR_ROWS", tile.rows)
             .constant("WALK", tile.walk)
             .constant("BUFFERS", tile.buffers)
-            .flag("SPLIT_DIMS", tile.splits_dims(of.op.forward.head_size, outputs == [0]))
+            .flag("SPLIT_DIMS", tile.splits_dims(head_size, outputs == [0]))
             .flag("STATISTICS", outputs.is_empty())
             .flag("STATISTICS_ALONE", outputs.is_empty()),
         rows: tile.own() as usize,
         of_queries,
         outputs,
+        slopes: SlopeUse::Nothing,
     };
-    let passes = [
-        pass("attention_backward_coop_statistics", tiles[0], true, &[]),
-        pass("attention_backward_coop_queries", tiles[1], true, &[0]),
-        pass("attention_backward_coop_keys", tiles[2], false, &[1, 2]),
-    ];
+    let statistics = pass("attention_backward_coop_statistics", tiles[0], true, &[]);
+    let queries = pass("attention_backward_coop_queries", tiles[1], true, &[0]);
+    let mut keys = pass("attention_backward_coop_keys", tiles[2], false, &[1, 2]);
+    let key_tile = tiles[2].0.own();
+    let passes = if stores {
+        keys.spec = keys.spec.constant("KEY_TILE", key_tile);
+        keys.slopes = SlopeUse::Writes;
+        let tile = SlopeTile::of(head_size, max);
+        let product = GradientPass {
+            file: "attention/attention_backward_slopes",
+            entry: "attention_backward_slopes",
+            spec: Spec::new()
+                .constant("TEAMS", tile.teams)
+                .constant("ROWS", tile.rows)
+                .constant("WALK", tile.walk)
+                .constant("KEY_TILE", key_tile),
+            rows: tile.own() as usize,
+            of_queries: true,
+            outputs: &[0],
+            slopes: SlopeUse::Reads,
+        };
+        [statistics, keys, product]
+    } else {
+        [statistics, queries, keys]
+    };
     // The first computes what the forward pass may have saved.
     let passes = &passes[usize::from(of.op.saved)..];
-    of.dispatch("attention/attention_backward_coop", LogBase::Two, passes, program)
+    let slopes = if stores { [slope_bytes(of, key_tile), max_slope_bytes(of)] } else { [0, u64::MAX] };
+    of.dispatch(LogBase::Two, passes, slopes, program)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The variant `flash` of attention's backward pass: `shaders/attention/attention_backward_flash.wgsl` and its tiles.
 
-use super::backward_layout::{GradientLowering, GradientPass};
+use super::backward_layout::{GradientLowering, GradientPass, SlopeUse};
 use super::backward_statistics::LogBase;
 use crate::program::prelude::*;
 
@@ -78,6 +78,7 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<GradientTile> {
 
 pub(super) fn lower(tile: GradientTile, of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
     let pass = |entry, of_queries, outputs| GradientPass {
+        file: "attention/attention_backward_flash",
         entry,
         spec: Spec::new()
             .constant("OWN", tile.own)
@@ -93,10 +94,11 @@ pub(super) fn lower(tile: GradientTile, of: &GradientLowering<'_>, program: &mut
         rows: tile.own as usize,
         of_queries,
         outputs,
+        slopes: SlopeUse::Nothing,
     };
     let passes = [
         pass("attention_backward_flash_queries", true, &[0][..]),
         pass("attention_backward_flash_keys", false, &[1, 2]),
     ];
-    of.dispatch("attention/attention_backward_flash", LogBase::Two, &passes, program)
+    of.dispatch(LogBase::Two, &passes, [0, u64::MAX], program)
 }

@@ -30,18 +30,30 @@ pub(super) struct GradientLowering<'a> {
 
 /// A kernel of a variant, which owns queries or keys.
 pub(super) struct GradientPass {
+    pub(super) file: &'static str,
     pub(super) entry: &'static str,
     pub(super) spec: Spec,
     pub(super) rows: usize,
     pub(super) of_queries: bool,
     /// Results that it writes: 0 is dq, 1 is dk, 2 is dv.
     pub(super) outputs: &'static [usize],
+    pub(super) slopes: SlopeUse,
+}
+
+/// What a pass does with slopes in scratch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SlopeUse {
+    Nothing,
+    Writes,
+    /// Its inputs are k and the slopes.
+    Reads,
 }
 
 impl GradientLowering<'_> {
-    /// Dispatches the passes of a shader over as few chunks of (sequence, kv head) pairs as bindings allow.
+    /// Dispatches passes over as few chunks of (sequence, kv head) pairs as bindings allow. A chunk's slopes, of
+    /// `slope_bytes` for each pair, take at most `max_slope_bytes` of scratch.
     pub(super) fn dispatch(
-        &self, file: &'static str, base: LogBase, passes: &[GradientPass], program: &mut Program,
+        &self, base: LogBase, passes: &[GradientPass], [slope_bytes, max_slope_bytes]: [u64; 2], program: &mut Program,
     ) -> Result<()> {
         let of = &self.op.forward;
         let (queries, keys, d, size) = (of.queries, of.keys, of.head_size, self.dtype.size());
@@ -58,9 +70,12 @@ impl GradientLowering<'_> {
                 "use fewer queries or keys at a time",
             )?;
         }
-        let chunks: Vec<BoundChunk> = self.profile.chunks(pairs as u64, most).collect();
-        let most_pairs = chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
+        let chunks = self.profile.chunks(pairs as u64, most);
+        let most_pairs = chunks.map(|chunk| chunk.count).max().unwrap_or(1);
+        let chunks = BoundChunk::even(pairs as u64, most_pairs.min(max_slope_bytes / slope_bytes.max(1)));
+        let most_pairs = chunks.clone().map(|chunk| chunk.count).max().unwrap_or(1);
         let statistics = program.scratch(statistics * most_pairs);
+        let slopes = (slope_bytes > 0).then(|| program.scratch(slope_bytes * most_pairs));
         let kernel = |pass: &GradientPass| {
             let spec = pass.spec.clone();
             let spec = spec
@@ -68,8 +83,9 @@ impl GradientLowering<'_> {
                 .flag("CAUSAL", of.causal)
                 .flag("WINDOWED", of.window.is_some())
                 .flag("QUERIES", pass.of_queries)
+                .flag("STORED", pass.slopes != SlopeUse::Nothing)
                 .slot("element", element_fragment(self.dtype));
-            Kernel::library(file, pass.entry, spec)
+            Kernel::library(pass.file, pass.entry, spec)
         };
         let kernels: Vec<usize> = passes.iter().map(|pass| program.kernel(kernel(pass))).collect();
         for chunk in chunks {
@@ -100,7 +116,11 @@ impl GradientLowering<'_> {
                 let workgroups = (heads * tiles) as u64;
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
                 let outputs = pass.outputs.iter().map(|&at| result(at));
-                let bindings = (0..4).map(input).chain([statistics]).chain(outputs).collect();
+                let bindings = match pass.slopes {
+                    SlopeUse::Nothing => (0..4).map(input).chain([statistics]).chain(outputs).collect(),
+                    SlopeUse::Writes => (0..4).map(input).chain([statistics]).chain(outputs).chain(slopes).collect(),
+                    SlopeUse::Reads => [input(1)].into_iter().chain(slopes).chain(outputs).collect(),
+                };
                 program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
             }
         }
@@ -143,6 +163,7 @@ pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
 pub(super) fn lower_naive(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
     of.check_rounds("naive", naive_rounds(of))?;
     let pass = |entry, of_queries, outputs| GradientPass {
+        file: "attention/attention_backward_naive",
         entry,
         spec: Spec::new()
             .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
@@ -152,10 +173,11 @@ pub(super) fn lower_naive(of: &GradientLowering<'_>, program: &mut Program) -> R
         rows: 1,
         of_queries,
         outputs,
+        slopes: SlopeUse::Nothing,
     };
     let passes = [
         pass("attention_backward_naive_queries", true, &[0][..]),
         pass("attention_backward_naive_keys", false, &[1, 2]),
     ];
-    of.dispatch("attention/attention_backward_naive", LogBase::E, &passes, program)
+    of.dispatch(LogBase::E, &passes, [0, u64::MAX], program)
 }

@@ -3,9 +3,23 @@
 
 use super::backward_layout::GradientLowering;
 use super::backward_statistics::{self, LogBase};
-use crate::dense::GemmBatched;
+use crate::dense::{GemmBatched, RowEnd};
 use crate::program::prelude::*;
 use std::ops::Range;
+
+kernel_params! {
+    struct RowParams {
+        len: u32,
+        rows: u32,
+        first_query: u32,
+        queries: u32,
+        first_key: u32,
+        columns: u32,
+        keys: u32,
+        window: u32,
+        first_row: u32,
+    }
+}
 
 kernel_params! {
     struct ScoreRowParams {
@@ -19,7 +33,6 @@ kernel_params! {
         columns: u32,
         pitch: u32,
         workgroups: u32,
-        first_row: u32,
         scale: f32,
     }
 }
@@ -32,10 +45,13 @@ const MAX_KEYS: usize = 16 << 10;
 const STEP_BYTES: u64 = 512 << 20;
 /// Queries of a step if some keys are hidden: with fewer, fewer hidden scores are computed, by slower products. B4 H16
 /// T4096 D64, causal, on an H100 (Vulkan, driver 580.159.04): 15.7 ms with 512, 16.8 with 256, 15.8 with 384, 16.4 with
-/// 1024; with half as many heads at a time 17.1.
+/// 1024; with half as many heads at a time 17.1. A saved pass in another session: 12.4 ms with 512, 12.5 with 384, 13.3
+/// with 1024, 13.5 with 256 and 768; D128 21.6, 22.4, 22.7, 23.8 and 22.8.
 const HIDING_ROWS: usize = 512;
 /// The fewest queries and keys for which `auto` takes the variant.
 const SUITS_ROWS: usize = 256;
+/// Threads of the kernel that gathers statistics of rows.
+const ROWS_WORKGROUP: u32 = 256;
 /// Elements of f32 that offsets of bindings are multiples of.
 const ALIGNED: usize = 64;
 
@@ -136,13 +152,13 @@ pub(super) fn lower(steps: StoredSteps, of: &GradientLowering<'_>, program: &mut
     }
     let bytes = (4 * steps.pairs * group * steps.rows * steps.pitch) as u64;
     let scores = [program.scratch(bytes), program.scratch(bytes)];
-    let statistics = of.op.saved.then(|| {
+    let saved = of.op.saved.then(|| {
         let statistics = program.scratch((8 * pairs * group * forward.queries) as u64);
         let all = BoundChunk { first: 0, count: pairs as u64 };
         backward_statistics::append(of, LogBase::E, all, statistics, program);
-        statistics
+        (statistics, program.scratch((16 * steps.pairs * group * steps.rows) as u64))
     });
-    let mut pass = StoredPass { of, steps, scores, statistics, shared: Vec::new(), program };
+    let mut pass = StoredPass { of, steps, scores, saved, shared: Vec::new(), program };
     for first in (0..pairs).step_by(steps.pairs) {
         for row in (0..forward.queries).step_by(steps.rows) {
             let queries = row..forward.queries.min(row + steps.rows);
@@ -178,8 +194,9 @@ struct StoredPass<'a, 'p> {
     steps: StoredSteps,
     /// Scores, then weights; and products of dy and v, then slopes.
     scores: [Binding; 2],
-    /// Those of queries, if the forward pass saved them.
-    statistics: Option<Binding>,
+    /// The statistics of queries, if the forward pass saved them, and those of the rows of a step.
+    saved: Option<(Binding, Binding)>,
+    /// Scratch that the products share.
     shared: Vec<usize>,
     program: &'p mut Program,
 }
@@ -204,15 +221,26 @@ impl StoredPass<'_, '_> {
         let result = |at: usize| (Resource::Operand(first_result + at), 4 * element(at == DQ) as u64);
         let of_scores = rows * pitch;
         if len > 0 {
-            for (own, walked, to) in [(Q, K, scores), (DY, V, slopes)] {
-                let product = GemmBatched::new(heads, rows, len, d).trans_b().ldc(pitch);
-                let product = product.strides(of_queries, of_keys, of_scores);
-                self.product(&product, [place(own), place(walked), to])?;
+            let product = GemmBatched::new(heads, rows, len, d).trans_b().ldc(pitch);
+            let mut product = product.strides(of_queries, of_keys, of_scores);
+            if let Some((statistics, of_rows)) = self.saved {
+                // Weights and slopes follow from sums of their own alone: no kernel reads both products again.
+                self.rows(step, heads, statistics, of_rows);
+                let of_rows = (of_rows.resource, 0);
+                product.product.alpha = forward.factor();
+                product.product.row_end = Some(RowEnd::Weights);
+                self.product(&product, &[place(Q), place(K), of_rows, scores])?;
+                product.product.row_end = Some(RowEnd::Slopes);
+                self.product(&product, &[place(DY), place(V), of_rows, scores, slopes])?;
+            } else {
+                for (own, walked, to) in [(Q, K, scores), (DY, V, slopes)] {
+                    self.product(&product, &[place(own), place(walked), to])?;
+                }
+                self.weights(step, heads);
             }
-            self.weights(step, heads);
         }
         let product = GemmBatched::new(heads, rows, d, len).lda(pitch);
-        self.product(&product.strides(of_scores, of_keys, of_queries), [slopes, place(K), result(DQ)])?;
+        self.product(&product.strides(of_scores, of_keys, of_queries), &[slopes, place(K), result(DQ)])?;
         if len == 0 {
             return Ok(());
         }
@@ -224,22 +252,46 @@ impl StoredPass<'_, '_> {
             let product = |heads| GemmBatched::new(heads, len, d, rows).trans_a().lda(pitch).beta(beta);
             if group == 1 {
                 let product = product(heads).strides(of_scores, of_queries, of_keys);
-                self.product(&product, [by, place(walked), result(to)])?;
+                self.product(&product, &[by, place(walked), result(to)])?;
                 continue;
             }
             // One after the other, since heads that share keys add to the same gradients.
             for head in 0..group {
                 let operands = [at(by, head, of_scores), at(place(walked), head, of_queries), result(to)];
-                self.product(&product(1), operands)?;
+                self.product(&product(1), &operands)?;
             }
         }
         Ok(())
     }
 
-    fn product(&mut self, product: &GemmBatched, operands: [(Resource, u64); 3]) -> Result<()> {
+    fn product(&mut self, product: &GemmBatched, operands: &[(Resource, u64)]) -> Result<()> {
         let product = Op::<f32>::lower(product, self.of.profile)?;
-        self.program.append_at(product, &operands, &mut self.shared);
+        self.program.append_at(product, operands, &mut self.shared);
         Ok(())
+    }
+
+    /// Gathers the statistics of the rows of a step.
+    fn rows(&mut self, step: &StoredStep, heads: usize, statistics: Binding, of_rows: Binding) {
+        let forward = &self.of.op.forward;
+        let spec = Spec::new()
+            .constant("WORKGROUP_SIZE", ROWS_WORKGROUP)
+            .flag("CAUSAL", forward.causal)
+            .flag("WINDOWED", forward.window.is_some());
+        let kernel = self.program.kernel(Kernel::of_file("attention/attention_backward_rows", spec));
+        let len = heads * step.queries.len();
+        let params = RowParams {
+            len: len as u32,
+            rows: step.queries.len() as u32,
+            first_query: step.queries.start as u32,
+            queries: forward.queries as u32,
+            first_key: step.keys.start as u32,
+            columns: step.keys.len() as u32,
+            keys: forward.keys as u32,
+            window: forward.window.map_or(0, |w| w.min(1 << 30)) as u32,
+            first_row: (step.pairs.start * forward.group() * forward.queries + step.queries.start) as u32,
+        };
+        let workgroups = len.div_ceil(ROWS_WORKGROUP as usize) as u64;
+        self.program.dispatch(kernel, &params, vec![statistics, of_rows], Grid::fold(workgroups));
     }
 
     /// Turns the products of a step into weights and slopes.
@@ -251,7 +303,6 @@ impl StoredPass<'_, '_> {
         let spec = Spec::new()
             .constant("WORKGROUP_SIZE", threads as u32)
             .constant("ITEMS", vec4s.div_ceil(threads) as u32)
-            .flag("SAVED", self.statistics.is_some())
             .flag("CAUSAL", forward.causal)
             .flag("WINDOWED", forward.window.is_some());
         let kernel = self.program.kernel(Kernel::of_file("attention/attention_backward_scores", spec));
@@ -266,10 +317,8 @@ impl StoredPass<'_, '_> {
             columns: vec4s as u32,
             pitch: (self.steps.pitch / UNIT) as u32,
             workgroups: workgroups as u32,
-            first_row: (step.pairs.start * forward.group() * forward.queries + step.queries.start) as u32,
             scale: forward.factor(),
         };
-        let bindings = self.scores.into_iter().chain(self.statistics).collect();
-        self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups as u64));
+        self.program.dispatch(kernel, &params, self.scores.to_vec(), Grid::fold(workgroups as u64));
     }
 }

@@ -78,8 +78,8 @@ pub use precision::Precision;
 #[cfg(feature = "cuda")]
 pub(crate) use product::ProductTypes;
 pub(crate) use product::{
-    BatchLayout, DenseLayout, Division, Product, ProductParams, RegisterForm, StepCount, WalkedKernel, batch_seconds,
-    dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
+    BatchLayout, DenseLayout, Division, Product, ProductParams, RegisterForm, RowEnd, StepCount, WalkedKernel,
+    batch_seconds, dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
 pub use rot::Rot;

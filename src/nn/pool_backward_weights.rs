@@ -44,7 +44,8 @@ use crate::program::prelude::*;
 ///
 /// # Variants
 /// `parts` takes any windows. `columns` takes windows of at most 16 cells, without dilation down: a thread loads the
-/// cells under up to eight windows down a column once. `auto` (the default) takes it where it can.
+/// cells under up to eight windows down a column once; in f32, without padding and with rows of whole vec4s, those under
+/// four windows of a row. `auto` (the default) takes it where it can.
 ///
 /// # Errors
 /// Those of [`Pool2d`], and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
@@ -103,6 +104,12 @@ impl Pool2dBackwardWeights {
         (r * s) as u64 <= MAX_CELLS && (dilation[0] == 1 || r == 1)
     }
 
+    /// Tells whether threads can load four cells at a time, for four windows that leave out none.
+    fn runs_wide(&self, dtype: DType) -> bool {
+        let Windows { kernel: [_, s], stride, dilation, pads, shape: [.., w], .. } = self.windows;
+        dtype == DType::F32 && pads == [0; 4] && dilation[1] == 1 && stride[1] <= s && w.is_multiple_of(4)
+    }
+
     /// Windows down a column for each thread: as many as have fewer than 32 cells together.
     fn column_rows(&self) -> u64 {
         let Windows { kernel: [r, s], stride, .. } = self.windows;
@@ -149,15 +156,25 @@ impl Pool2dBackwardWeights {
         program.cost = Cost::of(2.0 * narrow as f64 * all as f64, &program.operands);
 
         let groups = if by_columns { 1 } else { all.div_ceil(MAX_CELLS) };
-        let rows = if by_columns { self.column_rows() } else { 1 };
+        let wide = by_columns && self.runs_wide(dtype);
+        let across = if wide { 4 } else { 1 };
+        let rows = if by_columns && !wide { self.column_rows() } else { 1 };
         let spec = Spec::new().slot("element", element_fragment(dtype));
         let spec = if by_columns {
-            spec.flag("COLUMNS", true)
+            let spec = spec
+                .flag("COLUMNS", true)
                 .flag("PADDED", windows.pads != [0; 4])
                 .constant("R", r as u32)
                 .constant("S", s as u32)
                 .constant("STRIDE", windows.stride[0] as u32)
-                .constant("ROWS", rows as u32)
+                .constant("ROWS", rows as u32);
+            match wide {
+                true => spec
+                    .flag("WIDE", true)
+                    .flag("WHOLE", q.is_multiple_of(4))
+                    .constant("STRIDE_W", windows.stride[1] as u32),
+                false => spec,
+            }
         } else {
             spec.constant("CELLS", all.div_ceil(groups) as u32).constant("GROUPS", groups as u32)
         };
@@ -166,8 +183,10 @@ impl Pool2dBackwardWeights {
         // Enough workgroups to fill a card, of at least four windows a thread. GB/s on an H200 (Vulkan, driver
         // 580.159.04), 32 x 64 x 112 x 112, by rows x workgroups, 2 x 2 and 3 x 3 with stride 1: 2855, 2481 with
         // 4 x 528; 2791, 2344 with 4 x 1024; 2625, 2151 with 4 x 2048; 2710, 2507 with 8 x 1024; 2736, 1919 with
-        // 2 x 1024. By this rule on an H100 2195 and 2125, `parts` 2043 and 948.
-        let runs_of = |planes: u64| planes * (p.div_ceil(rows as usize) * q) as u64;
+        // 2 x 1024. On an H100 2218 and 2190 with 4 x 528, `parts` 2043 and 948. Four windows across there: 2314, 2441
+        // with 1 x 528; 2286, 2078 with 1 x 264; 2291, 2314 with 1 x 1056; 2274, 2399 with 2 x 528; 2267, 2219 with
+        // 4 x 528. A plain sum of x alone reaches 2389.
+        let runs_of = |planes: u64| planes * (p.div_ceil(rows as usize) * q.div_ceil(across)) as u64;
         let wanted = (if profile.quirks.few_cores { 16 } else { 528 } / groups).max(1);
         let most = WORKGROUP * profile.loop_steps(2, 1 << 20);
         let planes = (windows.shape[0] * windows.shape[1]) as u64;
@@ -240,6 +259,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
     }
     let padded = Pool2dBackwardWeights::new([2, 3, 7, 9], [3, 3]).stride([1, 1]).pad([1, 1]).variant(variant);
+    // Four windows across, of which some are left over.
+    let across = Pool2dBackwardWeights::new([1, 2, 9, 12], [3, 3]).stride([1, 1]).variant(variant);
     programs.push(Op::<f32>::lower(&padded, profile)?);
+    programs.push(Op::<f32>::lower(&across, profile)?);
     Ok(programs)
 }

@@ -11,7 +11,7 @@ use tilework::reference::{
     attention_backward_saved_bound, attention_logsumexp,
 };
 use tilework::shader::Target;
-use tilework::{Arg, Attention, AttentionBackward, ErrorKind, Plannable, Slice};
+use tilework::{Arg, Attention, AttentionBackward, Buffer, ErrorKind, Plannable, Slice};
 
 /// Batch, heads, kv heads, queries, keys, head size.
 type Shape = [usize; 6];
@@ -41,7 +41,9 @@ where
         let op = op.clone().variant(variant);
         match Op::<T>::lower(&op, device.gpu.profile()) {
             // Only on cooperative matrices of f16, and only for f32.
-            Err(e) if ["coop", "stored"].contains(&variant) && e.kind() == ErrorKind::Unsupported => continue,
+            Err(e) if ["coop", "coop-stored", "stored"].contains(&variant) && e.kind() == ErrorKind::Unsupported => {
+                continue;
+            }
             program => drop(program.unwrap()),
         }
         compare_one(device, &op, operands);
@@ -223,9 +225,10 @@ fn emulated_coop_matches_reference() {
         // Two pairs of subgroups.
         ([1, 1, 1, 70, 200, 16], 22 << 10, |op| op.causal().window(50).scale(0.5)),
     ];
-    for &(shape, bytes, with) in sample(&whole, 1) {
+    let cases = whole.iter().flat_map(|case| ["coop", "coop-stored"].map(|variant| (variant, case)));
+    for &(variant, &(shape, bytes, with)) in sample(&cases.collect::<Vec<_>>(), 2) {
         let [b, h, g, t, s, d] = shape;
-        let op = with(op_of(shape)).variant("coop");
+        let op = with(op_of(shape)).variant(variant);
         let saves = op == op.clone().saved();
         let mut profile = with_matrices(gpu, 16);
         profile.limits.max_workgroup_bytes = bytes;
@@ -239,13 +242,19 @@ fn emulated_coop_matches_reference() {
         let logarithms = attention_logsumexp(&forward, &q, &k, none);
         let on_logarithms = gpu.upload(&logarithms).unwrap();
         held.extend(saves.then(|| gpu.upload(&output).unwrap()));
-        let statistics = gpu.alloc::<u32>(program.scratch_bytes() as usize / 4).unwrap();
+        // Scratch that nothing wrote is NaN.
+        let scratch: Vec<Buffer<u32>> =
+            program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
         let mut rec = gpu.recorder();
         for dispatch in &program.dispatches {
             let kernel = &program.kernels[dispatch.kernel];
             let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
             let on_matrices = text.contains("wgpu_cooperative_matrix");
-            let text = if on_matrices { without_matrices(&with_lasting_rows(&text), 16) } else { text };
+            let text = match kernel.entry {
+                "attention_backward_slopes" => without_matrices(&text, 16),
+                _ if on_matrices => without_matrices(&with_lasting_rows(&text), 16),
+                _ => text,
+            };
             let own = gpu.kernel("coop", &text, kernel.entry).unwrap();
             let bound = dispatch.bindings.iter().map(|binding| match binding.resource {
                 Resource::Operand(5) if saves => Arg::from(&on_logarithms),
@@ -253,7 +262,8 @@ fn emulated_coop_matches_reference() {
                     Arg::from(&results[i + 3 - program.operands.len()])
                 }
                 Resource::Operand(i) => Arg::from(&held[i]),
-                _ => Arg::from(&statistics),
+                Resource::Scratch(i) => Arg::from(&scratch[i]),
+                _ => panic!("operands and scratch"),
             });
             let args: Vec<_> = std::iter::once(Arg::Uniform(&dispatch.params)).chain(bound).collect();
             let Grid::Direct(grid) = dispatch.grid else { panic!("known workgroups") };

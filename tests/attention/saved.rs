@@ -135,7 +135,9 @@ where
     for variant in names(AttentionBackward::variants()) {
         let op = op.clone().variant(variant);
         match Op::<T>::lower(&op, device.gpu.profile()) {
-            Err(e) if ["coop", "stored"].contains(&variant) && e.kind() == ErrorKind::Unsupported => continue,
+            Err(e) if ["coop", "coop-stored", "stored"].contains(&variant) && e.kind() == ErrorKind::Unsupported => {
+                continue;
+            }
             program => drop(program.unwrap()),
         }
         let bound = attention_backward_saved_bound(&op, inputs, &output, &logarithms);

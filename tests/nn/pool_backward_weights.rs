@@ -50,6 +50,9 @@ fn pool_backward_weights_matches_reference_for_every_window() {
         // Runs of windows that end early, rows and columns apart.
         check_random(device, [2, 2, 19, 11], [3, 3], true, |op| op.stride([1, 1]).pad([2, 1]));
         check_random(device, [1, 3, 23, 8], [1, 4], true, |op| op.stride([3, 2]).dilation([5, 2]).pad([0, 3]));
+        // Four windows across a thread: with some left over, and more rows than a run has.
+        check_random(device, [2, 3, 9, 12], [3, 3], true, |op| op.stride([1, 1]));
+        check_random(device, [1, 2, 21, 16], [2, 5], true, |op| op.stride([2, 3]));
         // More weights than a workgroup sums, and many parts.
         check_random(device, [1, 2, 13, 11], [5, 7], false, |op| op.stride([1, 1]));
         check_random(device, [5, 7, 60, 61], [2, 2], true, |op| op.stride([1, 1]));
@@ -62,6 +65,11 @@ fn nan_reaches_its_weight_only() {
         let x = [1.0f32, f32::NAN, 3.0, 4.0];
         let op = Pool2dBackwardWeights::new([1, 1, 2, 2], [1, 2]);
         check(device, &op, &x, &[1.0, 2.0], true);
+        // Nor by windows that are left over where four go together.
+        let mut x = [1.0f32; 12];
+        x[11] = f32::NAN;
+        let op = Pool2dBackwardWeights::new([1, 1, 1, 12], [1, 3]).stride([1, 1]);
+        check(device, &op, &x, &[1.0; 10], true);
         // Nor does one in the gradient, by cells of the padding.
         let op = Pool2dBackwardWeights::new([1, 1, 2, 2], [2, 2]).stride([1, 1]).pad([1, 1]);
         let mut dy = [1.0f32; 9];

@@ -2,7 +2,7 @@
 //! time.
 
 use super::layout::BatchLayout;
-use super::{Product, ProductTile, ProductTypes, StoredTriangle};
+use super::{Product, ProductTile, ProductTypes, RowEnd, StoredTriangle};
 use crate::program::prelude::*;
 use std::ops::Range;
 
@@ -101,7 +101,9 @@ impl ProductJob<'_> {
     pub(super) fn end_spec(&self, next: u32, carry: bool) -> Spec {
         let product = self.product;
         let bias = next + u32::from(product.scalars);
-        let c = bias + u32::from(product.bias);
+        let rows = bias + u32::from(product.bias);
+        let (weights, slopes) = (product.row_end == Some(RowEnd::Weights), product.row_end == Some(RowEnd::Slopes));
+        let c = rows + u32::from(weights) + 2 * u32::from(slopes);
         let spec = self
             .type_spec()
             .alias("R", if self.types.result == DType::F16 { "f16" } else { "f32" })
@@ -118,6 +120,11 @@ impl ProductJob<'_> {
             Some(StoredTriangle::Upper) => spec.flag("UPPER", true),
             None => spec,
         };
+        let spec = match weights || slopes {
+            true => spec.flag("WEIGHTS", weights).flag("SLOPES", slopes).constant("ROWS_BINDING", rows),
+            false => spec,
+        };
+        let spec = if slopes { spec.constant("WEIGHTS_BINDING", rows + 1) } else { spec };
         let spec = if product.batched { spec.flag("BATCHED", true) } else { spec };
         if product.scalars { spec.flag("SCALARS", true).constant("SCALARS_BINDING", next) } else { spec }
     }

@@ -1,6 +1,6 @@
 //! The memory layout of a product's operands.
 
-use super::{Product, ProductTypes};
+use super::{Product, ProductTypes, RowEnd};
 use crate::program::prelude::*;
 
 /// The range of a kernel past the last element of a batch: the longest side of a tile.
@@ -119,6 +119,13 @@ impl Product {
         }
         if self.bias {
             operands.push(Operand { name: "bias", dtype: result, len: self.bias_len(), access: Access::Read });
+        }
+        if let Some(end) = self.row_end {
+            let len = elements(name, "rows", &[4, self.batch, self.m])?;
+            operands.push(Operand { name: "rows", dtype: DType::F32, len, access: Access::Read });
+            if end == RowEnd::Slopes {
+                operands.push(matrices(2, "weights", result, Access::Read)?);
+            }
         }
         operands.push(matrices(2, "c", result, Access::ReadWrite)?);
         Ok(operands)

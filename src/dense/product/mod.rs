@@ -81,9 +81,21 @@ pub(crate) struct Product {
     pub(crate) deterministic: bool,
     /// Only this triangle of C is written.
     pub(crate) triangle: Option<StoredTriangle>,
+    /// C follows from the sums and from its rows' statistics.
+    pub(crate) row_end: Option<RowEnd>,
     /// Takes the place of the kernel of `double`.
     pub(crate) kernel: Option<WalkedKernel>,
     pub(crate) variant: String,
+}
+
+/// What attention's gradients make of a product, with an operand `rows` of four f32 for each row of all C: the
+/// logarithm of a row, its mean, the first column that counts, and one past the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowEnd {
+    /// `exp(alpha sum - logarithm)`.
+    Weights,
+    /// `alpha weight (sum - mean)`, with an operand `weights` as C.
+    Slopes,
 }
 
 /// One half of a square matrix, with the diagonal.
