@@ -312,7 +312,18 @@ fn states(bench: &mut Bench) -> Result<()> {
         })*};
     }
     each!(MinMax, MeanVariance::population(), LogSumExp, Affine::maps(), Affine::recurrence());
-    Ok(())
+    // A function of each element before the sum, as Thrust's transform_reduce and transform_inclusive_scan.
+    let squares = StateOp::new(
+        "struct State { sum: f32 }
+         fn state_identity() -> State { return State(0.0); }
+         fn state_of(x: T) -> State { return State(x * x); }
+         fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum); }
+         fn state_result(s: State) -> T { return s.sum; }",
+    )
+    .commutative();
+    let n = 2 * n;
+    bench.op::<f32>(&Reduce::new(squares.clone(), n), format!("squares {n}"), &[&x, &y])?;
+    bench.op::<f32>(&Scan::new(squares, n), format!("squares {n}"), &[&x, &y])
 }
 
 /// Measures a reduction.

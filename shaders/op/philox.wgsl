@@ -33,27 +33,28 @@ fn philox(counter: vec4<u32>, seed: vec2<u32>) -> vec4<u32> {
 // exact halves, which all round to nearest.
 fn random_uniform(x: u32) -> f32 { return (f32(x & 0xffff0000u) + f32(x & 0xffffu)) * 0x1p-32 + 0x1p-33; }
 
-// -log(u) for u in (0, 1], also next to 1 with a small relative error: u = 2^e m with m between the roots of 1/2 and 2,
-// and log(m) = 2 artanh((m - 1) / (m + 1)).
+// -log(u) for u in (0, 1], also next to 1 with a small relative error: u = 2^e (1 + f) between the roots of 1/2 and 2,
+// and log(1 + f) by a polynomial through Chebyshev's nodes.
 fn random_exponential(x: u32) -> f32 {
-    let bits = bitcast<u32>(random_uniform(x)) - 0x3f3504f3u;
-    let f = bitcast<f32>((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let log_m = 2.0 * s + 2.0 * s * z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0))));
-    return abs(f32(bitcast<i32>(bits) >> 23u) * 0.6931471805599453 + log_m);
+    let u = bitcast<u32>(random_uniform(x));
+    let e = (u - 0x3f3504f3u) & 0xff800000u;
+    let f = bitcast<f32>(u - e) - 1.0;
+    let high = 0.19984223 + f * (-0.16602719 + f * (0.147039 + f * (-0.14030892 + f * 0.09048785)));
+    let rest = 0.33333415 + f * (-0.25000703 + f * high);
+    let log_f = f + f * f * (f * rest - 0.5);
+    return abs(f32(bitcast<i32>(e)) * (0.6931471805599453 * 0x1p-23) + log_f);
 }
 
 // Two normal numbers by G. E. P. Box and M. E. Muller (1958), the sine first, as `curand_normal2`: the angle is
-// 2 pi (y + 1/2) / 2^32, here as quarters of a turn and a rest of at most an eighth.
+// 2 pi (y + 1/2) / 2^32, here as quarters of a turn (the upper two bits of `turns`) and a rest of at most an eighth.
 fn random_normal(x: u32, y: u32) -> vec2<f32> {
-    let quarter = (y + 0x20000000u) >> 30u;
-    let angle = (f32(bitcast<i32>(y - (quarter << 30u))) + 0.5) * (6.283185307179586 * 0x1p-32);
+    let turns = y + 0x20000000u;
+    let angle = (f32(bitcast<i32>(y << 2u)) + 2.0) * (6.283185307179586 * 0x1p-34);
     let z = angle * angle;
-    let sine = angle - angle * z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z * (1.0 / 362880.0))));
-    let cosine = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z * (1.0 / 40320.0 - z * (1.0 / 3628800.0)))));
-    var point = vec2<f32>(sine, cosine);
-    if (quarter & 1u) == 1u { point = vec2<f32>(point.y, -point.x); }
-    if (quarter & 2u) == 2u { point = -point; }
-    return sqrt(2.0 * random_exponential(x)) * point;
+    let sine = angle + angle * z * (-0.16666664 + z * (0.008332748 - z * 0.00019587891));
+    let cosine = 1.0 + z * (z * (0.041666664 + z * (-0.0013888302 + z * 2.4547942e-5)) - 0.5);
+    let point = select(vec2<f32>(sine, cosine), vec2<f32>(cosine, -sine), (turns & 0x40000000u) != 0u);
+    let square = 2.0 * random_exponential(x);
+    let radius = square * inverseSqrt(max(square, 0x1p-120));
+    return bitcast<f32>(bitcast<u32>(radius) | (turns & 0x80000000u)) * point;
 }

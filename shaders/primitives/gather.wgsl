@@ -1,11 +1,12 @@
 // Copies rows of a table by index: output[i] = table[indices[i]], or zeros if the table has no such row. A thread
-// copies four adjacent words (VECTORS), one word, or with SPLIT the elements of one word of the output, which may
-// belong to two rows. A table above one binding comes in parts: each part writes its rows, the first also the zeros.
+// copies four adjacent words (VECTORS), ITEMS single words, or with SPLIT the elements of one word of the output, which
+// may belong to two rows. A table above one binding comes in parts: each writes its rows, the first also the zeros.
 #import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
 const PACK: u32 = 2u; // elements of a word, with SPLIT
+const ITEMS: u32 = 4u; // of a thread, without
 
 struct Params {
     count: u32, // rows of the output
@@ -48,9 +49,9 @@ fn element(i: u32, held: u32) -> u32 {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let len = extent() * params.width;
 #if SPLIT
+    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if i * PACK >= params.output_origin + len {
         return;
     }
@@ -67,16 +68,25 @@ fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     }
     output[i] = result;
 #else
-    if i >= len {
-        return;
-    }
-    let number = indices[params.index_origin + i / params.width];
+    let first = workgroup_index(group) * WORKGROUP_SIZE * ITEMS + lane;
+    // All loads of indices are in flight together, then those of items.
+#for k in ITEMS
+    let i_{k} = first + {k}u * WORKGROUP_SIZE;
+    var number_{k} = 0u;
+    if i_{k} < len { number_{k} = indices[params.index_origin + i_{k} / params.width]; }
+#end
+#for k in ITEMS
     // Rows before this part wrap around.
-    let part = number - params.first;
-    if part < params.rows {
-        output[params.output_origin + i] = table[params.table_origin + part * params.width + i % params.width];
-    } else if params.first == 0u && number >= params.total {
-        output[params.output_origin + i] = Item();
+    let part_{k} = number_{k} - params.first;
+    var item_{k} = Item();
+    if i_{k} < len && part_{k} < params.rows {
+        item_{k} = table[params.table_origin + part_{k} * params.width + i_{k} % params.width];
     }
+#end
+#for k in ITEMS
+    if i_{k} < len && (part_{k} < params.rows || (params.first == 0u && number_{k} >= params.total)) {
+        output[params.output_origin + i_{k}] = item_{k};
+    }
+#end
 #endif
 }

@@ -19,6 +19,57 @@ struct Params { tiles: u32, above: u32 }
 @group(0) @binding(3) var<storage, read_write> values_out: array<u32>;
 #endif
 
+#if NETWORK
+enable subgroups;
+// The list of segments is the same for all lanes.
+diagnostic(off, subgroup_uniformity);
+const LOG_LANES: u32 = 5u;
+const LOG_ITEMS: u32 = 4u;
+
+fn number_of(key: Key) -> u32 { return key ^ FLIP; }
+
+#for log in 1..LOG_ITEMS + 1
+// Merges the parts of a segment by a bitonic network: lane i holds {1 << log} numbers, from number {1 << log} i on. The
+// second part comes in descending order behind what stays last.
+fn join_by_{1 << log}(begin: u32, end: u32, middle: u32, lane: u32) {
+    let size = end - begin;
+    let of_first = middle - begin;
+#for e in 1 << log
+    let at_{e} = {1 << log}u * lane + {e}u;
+    let from_end_{e} = (LANES << {log}u) - 1u - at_{e};
+    var x_{e} = 4294967295u; // stays behind the others
+    if at_{e} < of_first {
+        x_{e} = number_of(keys_out[begin + at_{e}]);
+    } else if from_end_{e} < size - of_first {
+        x_{e} = number_of(keys_out[middle + from_end_{e}]);
+    }
+#end
+#for step in LOG_LANES
+    {
+        let keeps_least = (lane & {1 << (LOG_LANES - 1 - step)}u) == 0u;
+#for e in 1 << log
+        let other_{e} = subgroupShuffleXor(x_{e}, {1 << (LOG_LANES - 1 - step)}u);
+        x_{e} = select(other_{e}, x_{e}, (x_{e} < other_{e}) == keeps_least);
+#end
+    }
+#end
+    var least: u32;
+#for step in log
+#for i in 1 << log
+#if (i >> (log - 1 - step)) % 2 == 0
+    least = min(x_{i}, x_{i + (1 << (log - 1 - step))});
+    x_{i + (1 << (log - 1 - step))} = max(x_{i}, x_{i + (1 << (log - 1 - step))});
+    x_{i} = least;
+#endif
+#end
+#end
+#for e in 1 << log
+    if at_{e} < size { keys_out[begin + at_{e}] = x_{e} ^ FLIP; }
+#end
+}
+
+#end
+#endif
 fn goes_first(later: Key, earlier: Key) -> bool { return order(later) < order(earlier); }
 
 // Where the segment begins and ends, and the seam between.
@@ -40,6 +91,7 @@ fn list_seam(seam: u32) {
     wg_work[atomicAdd(&wg_listed, 1u)] = vec3<u32>(begin, end, middle);
 }
 
+#if !NETWORK
 // Merges the parts of a segment, which may be empty. All threads of the workgroup call it.
 fn join_parts(begin: u32, end: u32, middle: u32, thread: u32) {
     let each = (end - begin + LANES - 1u) / LANES;
@@ -90,12 +142,32 @@ fn join_parts(begin: u32, end: u32, middle: u32, thread: u32) {
 #end
 }
 
+#endif
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+fn segmented_sort_seams(
+#put thread_builtins(thread, NETWORK)
+) {
     if thread == 0u { atomicStore(&wg_listed, 0u); }
     workgroupBarrier();
     if thread < SEAMS { list_seam(workgroup_index(group) * SEAMS + thread + 1u); }
     workgroupBarrier();
+#if NETWORK
+    let count = atomicLoad(&wg_listed);
+    for (var i = sub_id; i < count; i += sub_count) {
+        let work = wg_work[i];
+        let size = work.y - work.x;
+#for log in 1..LOG_ITEMS + 1
+#if log < LOG_ITEMS
+        if size <= LANES << {log}u {
+            join_by_{1 << log}(work.x, work.y, work.z, sub_lane);
+            continue;
+        }
+#else
+        join_by_{1 << log}(work.x, work.y, work.z, sub_lane);
+#endif
+#end
+    }
+#else
     if thread == 0u { wg_count = atomicLoad(&wg_listed); }
     let count = workgroupUniformLoad(&wg_count);
     for (var first = 0u; first < count; first += WORKGROUP_SIZE / LANES) {
@@ -104,4 +176,5 @@ fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
         if i < count { work = wg_work[i]; }
         join_parts(work.x, work.y, work.z, thread);
     }
+#endif
 }

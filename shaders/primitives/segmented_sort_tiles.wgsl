@@ -1,9 +1,10 @@
 // Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one
 // tile. A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is
 // cut at multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. With LISTED, threads with
-// a chunk are neighbours, so that no subgroup is half idle. With NETWORK a subgroup of LANES sorts a segment of up to
-// REACH keys in registers. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O. Green, R. McColl, D. Bader, GPU
-// merge path (2012); K. Batcher, Sorting Networks and Their Applications (1968).
+// a chunk are neighbours, so that no subgroup is half idle. With NETWORK, LANES of a subgroup sort a segment of up to
+// REACH keys in registers. SHORT: most segments have no more than 112 keys. Algorithm: S. Baxter, Modern GPU (2013):
+// segmented sort; O. Green, R. McColl, D. Bader, GPU merge path (2012); K. Batcher, Sorting Networks and Their
+// Applications (1968).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index
@@ -21,8 +22,10 @@ enable subgroups;
 diagnostic(off, subgroup_uniformity);
 
 const LOG_LANES: u32 = 5u;
-const LANES: u32 = 1u << LOG_LANES; // of every subgroup
-const WIDTHS: u32 = 4u; // a lane holds 1, 2, 4, ... keys
+const LANES: u32 = 1u << LOG_LANES; // that sort a segment: all of a subgroup or, SHORT, some
+// A lane holds 1 << FEWEST, twice as many, ... keys, and less than 1 << WIDTHS.
+const FEWEST: u32 = 0u;
+const WIDTHS: u32 = 4u;
 const REACH: u32 = LANES << (WIDTHS - 1u);
 #endif
 
@@ -140,12 +143,17 @@ fn head_from(at: u32) -> u32 {
     let other_{e} = subgroupShuffleXor(x_{e}, {mask}u);
 #endif
 #end
+    let keeps_least = (lane & {bit}u) == 0u;
 #for e in each
-    x_{e} = select(max(x_{e}, other_{e}), min(x_{e}, other_{e}), (lane & {bit}u) == 0u);
+#if SHORT
+    x_{e} = select(other_{e}, x_{e}, (x_{e} < other_{e}) == keeps_least);
+#else
+    x_{e} = select(max(x_{e}, other_{e}), min(x_{e}, other_{e}), keeps_least);
+#endif
 #end
 #end
 
-#for log in WIDTHS
+#for log in FEWEST..WIDTHS
 // Sorts `size` numbers from place `begin` on by a bitonic network. Lane i holds {1 << log}, from number {1 << log} i
 // on.
 fn sort_by_{1 << log}(begin: u32, size: u32, lane: u32) {
@@ -196,6 +204,18 @@ fn segmented_sort_tiles(
     let first = tile * TILE;
     if first >= params.n { return; }
     let count = min(TILE, params.n - first);
+#if SHORT
+    // Nearly every tile has heads: its keys come while they are read, all loads in flight together.
+#for i in ITEMS
+    let at_{i} = lane + {i}u * WORKGROUP_SIZE;
+    var key_{i}: Key;
+    if at_{i} < count { key_{i} = keys[first + at_{i}]; }
+#if VALUES
+    var loaded_{i} = 0u;
+    if at_{i} < count { loaded_{i} = values[first + at_{i}]; }
+#endif
+#end
+#endif
     if lane == 0u { atomicStore(&wg_most, 0u); }
 #if LISTED
     if lane == 0u { atomicStore(&wg_listed, 0u); }
@@ -227,6 +247,7 @@ fn segmented_sort_tiles(
     // The part of a segment that began in an earlier tile is sorted by itself.
     bits |= u32(lane == 0u);
     if is_headed {
+#if !SHORT
         // All loads are in flight together.
 #for i in ITEMS
         let at_{i} = lane + {i}u * WORKGROUP_SIZE;
@@ -237,6 +258,7 @@ fn segmented_sort_tiles(
         if at_{i} < count { loaded_{i} = values[first + at_{i}]; }
 #endif
 #end
+#endif
 #for i in ITEMS
         if at_{i} < TILE + CHUNK {
             wg_numbers[at_{i}] = number_of(key_{i});
@@ -393,17 +415,34 @@ fn segmented_sort_tiles(
 
 #if NETWORK
     let shorts = atomicLoad(&wg_shorts);
+#if SHORT
+    // A segment for each LANES lanes; the longest decides.
+    let groups = sub_size / LANES;
+    for (var i = sub_id * groups; i < shorts; i += sub_count * groups) {
+        let mine = i + sub_lane / LANES;
+        var start_of = 0u;
+        var keys_of = 0u;
+        if mine < shorts {
+            start_of = wg_short[mine] & 0xffffu;
+            keys_of = (wg_short[mine] >> 16u) - start_of;
+        }
+        let largest = subgroupMax(keys_of);
+        let group_lane = sub_lane % LANES;
+#else
     for (var i = sub_id; i < shorts; i += sub_count) {
         let start_of = wg_short[i] & 0xffffu;
         let keys_of = (wg_short[i] >> 16u) - start_of;
-#for log in WIDTHS
+        let largest = keys_of;
+        let group_lane = sub_lane;
+#endif
+#for log in FEWEST..WIDTHS
 #if log + 1 < WIDTHS
-        if keys_of <= LANES << {log}u {
-            sort_by_{1 << log}(start_of, keys_of, sub_lane);
+        if largest <= LANES << {log}u {
+            sort_by_{1 << log}(start_of, keys_of, group_lane);
             continue;
         }
 #else
-        sort_by_{1 << log}(start_of, keys_of, sub_lane);
+        sort_by_{1 << log}(start_of, keys_of, group_lane);
 #endif
 #end
     }

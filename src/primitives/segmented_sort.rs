@@ -40,8 +40,8 @@ use crate::program::prelude::*;
 ///
 /// # Cost
 /// Keys and values are read and written once where segments are far shorter than 1,920 keys, the size of a tile. The
-/// device finds the segments of each tile and sorts them in workgroup memory. Without values, a subgroup sorts a
-/// segment of i32 or u32 in registers, if it has more than 15 keys and at most 8 a lane. A segment in two tiles is read
+/// device finds the segments of each tile and sorts them in workgroup memory. Without values, lanes of a subgroup sort
+/// a segment of i32 or u32 in registers, of up to 128 keys or 8 a lane. A segment in two tiles is read
 /// and written once more, to merge its parts; beside it, only the offsets and `n / 8` bytes move. The keys of longer
 /// segments are gathered, sorted with their positions, sorted stably by segment (one pass for each 8 bits of the number
 /// of long segments), and moved. If no segment is long, the dispatches of these sorts remain, about 20, most without
@@ -87,6 +87,15 @@ const _: () = assert!((SEAMS[1].0 * SEAMS[1].1) as usize >= 2 * TILE && TILE.is_
 /// Tiles that also sort a segment of 100 that ends in the next one leave seams 9 us of 33, but take 510 us, not 448,
 /// whether 8, 16 or 32 lanes sort a segment; without this sort they take 350.
 const LISTED: std::ops::RangeInclusive<usize> = 32..=TILE;
+/// Keys of a lane that merges the parts of a segment with its subgroup: the network of `segmented_sort_seams`.
+const JOINED: u32 = 16;
+/// Average length up to which 8 lanes sort a segment, keys are loaded ahead, and subgroups merge the parts of segments
+/// in two tiles. 2^26 u32 on an H100 (Vulkan, driver 580.159.04), with all that and without: segments of 100 in 504 and
+/// 525 us, of 40 in 474 and 559, of 200 in 779 and 659. Of the 504 us, loads ahead save 36 and subgroups at the ends of
+/// tiles 8; 16 lanes a segment take 521, 4 lanes 610, and storing to other banks by turns 12 more. Pairs of 100 take
+/// 1,044 us by loads ahead, and 1,083 without; networks of pairs with their places save 34 more, but pairs of 1,000
+/// take 2,851 us by them, and 2,205 without.
+const SHORT: usize = 112;
 /// Positions of a workgroup that finds their segments.
 const OWNERS: u64 = 16 * 256;
 
@@ -140,12 +149,20 @@ impl SegmentedSort {
         let (inputs, outputs) = bound.split_at(bound.len() - 1 - usize::from(self.values));
         let inputs = [&inputs[..1], &inputs[2..]].concat();
         let spec = key_spec(dtype, self.descending)?.flag("VALUES", self.values);
-        let listed = LISTED.contains(&(n / self.segments.max(1)));
-        let mut tiled = spec.clone().flag("LISTED", listed);
+        let average = n / self.segments.max(1);
+        let listed = LISTED.contains(&average);
+        let short = listed && average <= SHORT;
+        let mut tiled = spec.clone().flag("LISTED", listed).flag("SHORT", short);
         let (lanes, most) = profile.subgroup_sizes;
-        if listed && profile.features.subgroups && lanes == most && !self.values && !dtype.is_float() {
-            // Equal keys are the same, so a network that is not stable will do.
-            tiled = tiled.flag("NETWORK", true).constant("LOG_LANES", lanes.ilog2());
+        // Equal keys are the same, so networks that are not stable will do.
+        let networks = profile.features.subgroups && lanes == most && !self.values && !dtype.is_float();
+        if listed && networks {
+            tiled = tiled.flag("NETWORK", true);
+            tiled = if short {
+                tiled.constant("LOG_LANES", lanes.ilog2().min(3)).constant("FEWEST", 3).constant("WIDTHS", 5)
+            } else {
+                tiled.constant("LOG_LANES", lanes.ilog2())
+            };
         }
         let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_tiles", tiled));
         let pairs = inputs.iter().zip(outputs).flat_map(|(input, output)| [*input, *output]);
@@ -156,13 +173,20 @@ impl SegmentedSort {
         }
         // Few threads merge a short segment, a workgroup a longer one.
         let mut above = 0;
-        for (lanes, items, seams) in SEAMS {
-            let spec = spec.clone().constant("LANES", lanes).constant("ITEMS", items).constant("SEAMS", seams);
+        for (i, (threads, items, seams)) in SEAMS.into_iter().enumerate() {
+            let mut spec = spec.clone().constant("SEAMS", seams);
+            let (threads, items) = if i == 0 && networks && short {
+                spec = spec.flag("NETWORK", true).constant("LOG_LANES", lanes.ilog2());
+                (lanes, JOINED)
+            } else {
+                (threads, items)
+            };
+            let spec = spec.constant("LANES", threads).constant("ITEMS", items);
             let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_seams", spec));
             let bindings = [ends].iter().chain(outputs).copied().collect();
             let grid = Grid::fold((tiles as u64 - 1).div_ceil(seams.into()));
             program.dispatch(kernel, &SegmentSeamsParams { tiles: tiles as u32, above }, bindings, grid);
-            above = lanes * items;
+            above = threads * items;
         }
         self.sort_long(program, profile, by_key, ends, pairs.collect())
     }

@@ -152,8 +152,8 @@ impl Affine {
 ///   result is the members of `State`, which must then be of `T`.
 ///
 /// An op of `n` elements takes `n` times the arguments of `state_of`, and gives as many numbers a result as
-/// `state_result` returns. The text is validated when the op is planned; an error names its line. The kernel runs
-/// with all runtime checks.
+/// `state_result` returns. The text is validated when the op is planned; an error names its line. The kernel runs with
+/// all runtime checks, unless the text is `struct State` and then these functions alone, without loops and indices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StateOp {
     wgsl: Arc<str>,

@@ -390,7 +390,8 @@ impl ScanLowering<'_> {
             };
         }
         if self.monoid.has_state() {
-            let paired = alone && subgroups && pairs_units(self.monoid.inputs(), self.monoid.outputs());
+            let pairs = self.monoid.words() > 1 && pairs_units(self.monoid.inputs(), self.monoid.outputs());
+            let paired = alone && subgroups && pairs;
             spec = self.with_units(spec, unit).flag("PAIRED", paired);
         }
         if subgroups {

@@ -161,3 +161,36 @@ fn constants_of_a_user_do_not_control_our_loops() {
     let error = expand_text("k.wgsl", ours, &spec, Target::Naga).unwrap_err();
     assert!(error.to_string().contains("no constant above declares `ROWS`"), "{error}");
 }
+
+fn state_contained(user: &str) -> bool {
+    let main = "alias T = f32;
+            var<private> memory: array<f32, 4>;
+            @compute @workgroup_size(1) fn main() { let x = op_combine(op_identity(), op_identity()); }
+            #import op/state\n";
+    let spec = Spec::new().slot("state", Fragment::User(user.into())).list("STATE_FIELDS", "sum,count".into());
+    let spec = spec.alias("WORD_0", "f32");
+    let module = expand_text("k.wgsl", main, &spec, Target::Naga).and_then(|x| x.validate());
+    module.is_ok_and(|m| m.users_are_contained())
+}
+
+#[test]
+fn states_that_only_compute_run_unchecked() {
+    let state = "struct State { sum: f32, count: u32 }";
+    let functions = "fn state_identity() -> State { return State(0.0, 0u); }
+        fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum, a.count + b.count); }
+        fn state_result(s: State) -> vec2<T> { return vec2<T>(s.sum, s.sum / f32(s.count)); }";
+    let of = "fn state_of(x: T, weight: T) -> State { var s = State(x, 1u); s.sum *= weight; return s; }";
+    assert!(state_contained(&format!("// The mean.\n{state}\n{functions}\n{of}")));
+    assert!(state_contained(&format!("struct State {{\n sum : f32,\n count:u32,\n}}{functions}{of}")));
+    for (state, of) in [
+        ("struct State { sum: f32, count: u32 } var<private> mine: u32;", of),
+        ("struct State { sum: f32, @align(16) count: u32 }", of),
+        ("alias u8 = u32; struct State { sum: f32, count: u8 }", of),
+        ("struct Other { x: f32 } struct State { sum: f32, count: u32 }", of),
+        (state, "fn state_of(x: T) -> State { memory[u32(x)] = x; return State(x, 1u); }"),
+        (state, "fn state_of(x: T) -> State { var s = 0.0; while s < x { s += 1.0; } return State(s, 1u); }"),
+        (state, "fn state_of(x: T) -> State { return State(x, 1u); } fn min(a: u32) -> u32 { return a; }"),
+    ] {
+        assert!(!state_contained(&format!("{state}\n{functions}\n{of}")), "{state} {of}");
+    }
+}
