@@ -121,11 +121,12 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
             out += &format!("    let at = {};\n    return Sums({array}[at], {array}[at + 1u]);\n}}\n", place(4));
             continue;
         }
-        out += &format!(
-            "    let at = {};\n    for (var i = 0u; i < side - MATRIX_SIDE + 8u; i++) {{
-        {array}[at + i] = one_of(sums, i);\n    }}\n",
-            place(1)
-        );
+        // Not in a loop: where the other branch of an `if` stores to the same buffer, in workgroups of 16 threads,
+        // NVIDIA's driver 580 lets both branches store.
+        out += &format!("    let at = {};\n", place(1));
+        for e in 0..8 {
+            out += &format!("    {array}[at + {e}u] = sums.{}.{};\n", ["x", "y"][e / 4], ["x", "y", "z", "w"][e % 4]);
+        }
         out += "}\n";
     }
     out
