@@ -1,5 +1,3 @@
-//! The pages of [`PagePool`] on a device.
-
 use crate::attention::{PageMoves, PagePool, SequenceId};
 use crate::gpu::{Buffer, Encoder, Gpu, Recorder, Slice};
 use crate::program::prelude::*;

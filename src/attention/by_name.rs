@@ -1,5 +1,3 @@
-//! Forms the ops of this family from inputs and options given by name.
-
 use super::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType, ScoreStage};
 use crate::attention::Paging;
 use crate::element::fp8_code;

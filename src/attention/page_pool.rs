@@ -1,5 +1,3 @@
-//! Pages of a cache, given to sequences on the host.
-
 use super::kv_storage::Paging;
 use crate::error::{Result, err, filled};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,3 @@
-//! Typed memory of a device and of the host, and slices of it.
-
 use super::device::{CudaGpu, lock};
 use super::stream::{CudaEvent, CudaStream};
 use crate::program::prelude::*;

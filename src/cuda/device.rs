@@ -1,5 +1,3 @@
-//! Finding, describing and opening devices.
-
 use super::executable::Modules;
 use super::nvrtc::Nvrtc;
 use super::probe;

@@ -1,5 +1,3 @@
-//! A [`CudaProgram`] prepared for a device: compiled kernels and checked launches.
-
 use super::buffer::{CudaSlice, RawCudaSlice, check_written};
 use super::device::{CudaGpu, check};
 use super::program::{Arg, ArgMemory, CudaKernel, CudaProgram, Launch, Swizzle, TensorMap};

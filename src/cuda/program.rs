@@ -1,5 +1,3 @@
-//! A CUDA program as plain data: the counterpart of [`crate::program`].
-
 use super::source;
 use crate::analysis::Multiprocessor;
 use crate::program::prelude::*;

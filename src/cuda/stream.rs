@@ -1,5 +1,3 @@
-//! Streams, events and timing.
-
 use super::buffer::CudaMemory;
 use super::device::{CudaGpu, lock};
 use crate::program::prelude::*;

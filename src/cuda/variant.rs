@@ -1,5 +1,3 @@
-//! The CUDA variants of an op.
-
 use super::{Arch, CudaProfile};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! The precision of a matrix product.
-
 use crate::program::prelude::*;
 
 /// How exact the sums of a matrix product are, and the hardware that may compute them.

@@ -1,5 +1,3 @@
-//! Matrices of which one triangle is stored.
-
 use super::DenseLayout;
 use super::product::Product;
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The element types that buffers hold.
-
 mod fp8;
 
 pub use fp8::{fp8_code, fp8_value};

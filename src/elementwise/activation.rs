@@ -1,5 +1,3 @@
-//! The functions that dense ops apply to each element of their result.
-
 use crate::program::prelude::*;
 
 /// A function applied to each element of a result before it is stored.

@@ -1,5 +1,3 @@
-//! Typed buffers and slices of them.
-
 use super::pool::Memory;
 use super::{Gpu, RawSlice};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Measures copy bandwidth and multiply-add rate with two small kernels.
-
 use super::{Gpu, RawSlice, Waiting};
 use crate::program::prelude::*;
 use crate::program::probe;

@@ -1,5 +1,3 @@
-//! A [`Program`] with the resources of a device: pipelines, parameters, bind groups.
-
 mod bind_groups;
 mod checks;
 mod params;

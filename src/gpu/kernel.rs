@@ -1,5 +1,3 @@
-//! A user's own WGSL: validated, reflected, and run with all runtime checks.
-
 use super::executable::ParamsBuffer;
 use super::pipeline_cache::CachedPipeline;
 #[cfg(not(target_arch = "wasm32"))]

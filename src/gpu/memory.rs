@@ -1,5 +1,3 @@
-//! Memory of a [`Gpu`] by use, in bytes.
-
 use super::{Gpu, lock};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

@@ -1,5 +1,3 @@
-//! The time of each op and each dispatch of a recording.
-
 use super::{Clock, Gpu, Recorder, Waiting, recorder::PassStamps};
 use crate::analysis::Roofline;
 use crate::error::Result;

@@ -1,5 +1,3 @@
-//! A part of a buffer with its element type as a value, and the checks before binding it.
-
 use super::pool::Memory;
 use super::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Extents and channel layout of images.
-
 use crate::program::prelude::*;
 
 /// The order of channels in memory.

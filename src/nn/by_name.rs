@@ -1,5 +1,3 @@
-//! Forms the ops of this family from inputs and options given by name.
-
 use super::pool::PoolKind;
 use super::rows::Rows;
 use super::rows_backward::{RowsBackward, RowsGradient};

@@ -1,5 +1,3 @@
-//! Layer norm.
-
 use super::rows::{Rows, norm_op};
 
 /// Normalises each row to mean 0 and variance 1, then scales and shifts each column: `output[r, i] = (x[r, i] -

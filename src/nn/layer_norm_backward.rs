@@ -1,5 +1,3 @@
-//! The gradients of layer norm.
-
 use super::by_name::EPS;
 use super::rows::norm_methods;
 use super::rows_backward::{RowsBackward, rows_gradient_op};

@@ -1,5 +1,3 @@
-//! The logarithm of softmax.
-
 use super::rows::{Rows, softmax_op};
 
 /// Computes the logarithm of the softmax of each row: `output[r, i] = x[r, i] - max(x[r]) - log(sum_j exp(x[r, j] -

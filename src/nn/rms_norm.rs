@@ -1,5 +1,3 @@
-//! RMS norm.
-
 use super::rows::{Rows, norm_op};
 
 /// Scales each row to a mean square of 1, then scales and shifts each column: `output[r, i] = x[r, i] /

@@ -1,4 +1,3 @@
-//! A network of layers in sequence.
 mod builder;
 mod parameters;
 mod passes;

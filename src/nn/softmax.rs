@@ -1,5 +1,3 @@
-//! Softmax.
-
 use super::rows::{Rows, softmax_op};
 
 /// Computes the softmax of each row: `output[r, i] = exp(x[r, i] - max(x[r])) / sum_j exp(x[r, j] - max(x[r]))`.

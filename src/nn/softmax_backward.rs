@@ -1,5 +1,3 @@
-//! The gradient of softmax.
-
 use super::rows_backward::{RowsBackward, rows_gradient_op};
 use crate::program::Domain;
 

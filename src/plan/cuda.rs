@@ -1,5 +1,3 @@
-//! Plans on CUDA.
-
 use super::{KernelReport, Plans, Report};
 use crate::cuda::{CudaExecutable, CudaGpu, CudaOp};
 use crate::program::prelude::*;

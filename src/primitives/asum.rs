@@ -1,5 +1,3 @@
-//! BLAS's asum: the sum of magnitudes.
-
 use super::vectors::vector_reduction;
 use half::f16;
 

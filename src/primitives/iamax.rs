@@ -1,5 +1,3 @@
-//! BLAS's iamax: the position of the largest magnitude.
-
 use super::vectors::vector_reduction;
 use half::f16;
 

@@ -1,5 +1,3 @@
-//! cuBLAS's amin: the position of the smallest magnitude.
-
 use super::vectors::vector_reduction;
 use half::f16;
 

@@ -1,5 +1,3 @@
-//! BLAS's nrm2: the Euclidean norm.
-
 use super::vectors::vector_reduction;
 use half::f16;
 

@@ -1,5 +1,3 @@
-//! Operators that reductions and scans combine elements with.
-
 use super::WORDS;
 use super::state::{Affine, MeanVariance, Monoid, StateOp};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Searches for many needles in sorted elements.
-
 use super::DTYPES;
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! The elements of a sorted array that another lacks.
-
 use super::sets::{SetForm, kept_of_a};
 
 /// Keeps the elements of a sorted array that another sorted array lacks, as `std::set_difference`: of an element that

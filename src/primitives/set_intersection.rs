@@ -1,5 +1,3 @@
-//! The elements that two sorted arrays share.
-
 use super::sets::{SetForm, kept_of_a};
 
 /// Keeps the elements that two sorted arrays share, as `std::set_intersection`: of an element that is `j` times in `a`

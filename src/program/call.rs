@@ -1,5 +1,3 @@
-//! Typed calls: a plan and the operands that its op declares.
-
 use super::Operand;
 use crate::element::Element;
 use crate::error::{Result, err};

@@ -1,5 +1,3 @@
-//! Times of work on a device.
-
 use std::time::Duration;
 use web_time::Instant;
 

@@ -1,5 +1,3 @@
-//! An op's declaration as plain data: an entry of the catalogue.
-
 use super::facts::{Fact, Subject};
 use super::{Asked, DeviceProfile, Input, OpCall, Program, Setting, Variant};
 use crate::element::DType;

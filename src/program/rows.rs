@@ -1,5 +1,3 @@
-//! Rows of matrices, each spread over lanes of a workgroup.
-
 use super::{DeviceProfile, Operand, kernel_params};
 use crate::error::Result;
 use crate::shader::Spec;

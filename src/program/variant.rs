@@ -1,5 +1,3 @@
-//! The variants of an op, and what each needs of the device.
-
 use super::{Determinism, DeviceProfile, Setting};
 use crate::error::{Result, err};
 

@@ -1,5 +1,3 @@
-//! The product of matrices of signed bytes.
-
 mod catalogue;
 
 pub(super) use self::catalogue::INFO;

@@ -1,5 +1,3 @@
-//! Formulas in directives, and in the constants that these use. They have the values that WGSL gives them.
-
 use super::spec::Table;
 use std::collections::BTreeMap;
 use std::fmt;

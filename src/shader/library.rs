@@ -1,5 +1,3 @@
-//! The embedded WGSL sources: every file under `shaders/`.
-
 include!(concat!(env!("OUT_DIR"), "/shaders.rs"));
 
 /// Names of all embedded files, without their extension: `primitives/reduce`, `op/add`, ...

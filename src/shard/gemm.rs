@@ -1,5 +1,3 @@
-//! Products of matrices whose blocks the ranks hold.
-
 use super::rank::{Rank, Started};
 use super::schedule::part;
 use super::transport::{Exchange, Transport};

@@ -1,5 +1,3 @@
-//! Sparse matrices whose rows the ranks hold.
-
 use super::rank::{Rank, Started};
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;

@@ -1,5 +1,3 @@
-//! Rows given to ranks by a list, as programs for graph partitioning write it.
-
 use crate::program::prelude::*;
 use crate::sparse::Csr;
 use std::ops::Range;

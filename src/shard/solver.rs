@@ -1,5 +1,3 @@
-//! Conjugate gradients on shards.
-
 use super::matrix::ShardedMatrix;
 use super::rank::Rank;
 use super::transport::{Combine, Transport};

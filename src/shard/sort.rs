@@ -1,5 +1,3 @@
-//! Sample sort.
-
 use super::rank::{Rank, ranges};
 use super::schedule::part;
 use super::transport::{Exchange, Transport};

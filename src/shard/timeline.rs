@@ -1,5 +1,3 @@
-//! When a rank computed and when it waited for others.
-
 use super::rank::Rank;
 use super::transport::Transport;
 use crate::error::Result;

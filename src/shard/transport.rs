@@ -1,5 +1,3 @@
-//! Messages between ranks.
-
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;
 use std::fmt;

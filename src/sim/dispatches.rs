@@ -1,5 +1,3 @@
-//! Runs the dispatches of a program under each schedule, and writes the report.
-
 use super::Options;
 use super::code::{DeclaredMemory, SimCode};
 use super::launch::{Area, SimLaunch};

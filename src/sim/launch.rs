@@ -1,5 +1,3 @@
-//! Buffers and dispatches: the bindings of each kernel of a run.
-
 use super::Options;
 use super::code::{DeclaredMemory, SimCode};
 use super::machine::{Bound, SimSpace};

@@ -1,5 +1,3 @@
-//! Findings and counts of a run.
-
 use crate::analysis::Interleaving;
 use crate::shader::lexical;
 use std::collections::BTreeMap;

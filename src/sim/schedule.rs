@@ -1,5 +1,3 @@
-//! The order in which workgroups and subgroups run.
-
 use super::machine::{Machine, Stop, Subgroup, SubgroupState, Workgroup};
 use super::report::FindingKind;
 use naga::Barrier;

@@ -1,5 +1,3 @@
-//! The storage formats in host memory.
-
 mod from_rows;
 mod to_rows;
 mod validate;

@@ -1,5 +1,3 @@
-//! A host matrix whose format is known only at run time.
-
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix};
 use crate::error::Result;
 

@@ -1,5 +1,3 @@
-//! Products whose alpha and beta are an operand.
-
 use crate::program::prelude::*;
 
 /// Alpha and beta as an operand.

@@ -1,5 +1,3 @@
-//! Values that are made once, while no lock is held.
-
 use super::lock;
 use std::cell::Cell;
 use std::convert::Infallible;

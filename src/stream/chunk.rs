@@ -1,5 +1,3 @@
-//! A chunk as the caller's functions see it.
-
 use crate::gpu::{ReadView, Set, Slice, WriteView};
 use crate::program::prelude::*;
 use std::cell::Cell;

@@ -1,5 +1,3 @@
-//! Sources of a stream's elements.
-
 use super::chunk::Space;
 use super::pipeline::{Cancel, Outcome};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! When each stage of a stream ran.
-
 use crate::program::Clock;
 
 /// A stage of a chunk.

@@ -1,5 +1,3 @@
-//! Compares the results of two variants.
-
 use super::class::operation;
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Tuning as programs call it: options, reports, entry points.
-
 use super::search::Search;
 use crate::gpu::{Gpu, RawSlice};
 use crate::program;

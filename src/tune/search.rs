@@ -1,5 +1,3 @@
-//! The search for the fastest correct variant.
-
 use super::check::difference;
 use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed, operation};
 use super::measure::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};

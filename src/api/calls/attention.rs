@@ -1,5 +1,3 @@
-//! Attention, and appending to a key-value cache.
-
 use crate::attention::{Attention, AttentionBackward, KvAppend};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;

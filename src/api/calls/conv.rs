@@ -1,5 +1,3 @@
-//! Filters, convolution layers and their gradients.
-
 use crate::conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Filter1d, Filter2d, Filter3d};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Products of dense matrices, triangular systems, and transposes.
-
 use crate::dense::{Gemm, GemmBatched, GemmGrouped, Gemv, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Element-wise functions.
-
 use crate::elementwise::{Axpy, Broadcast, Map, MapFn, Transform, Zip, ZipFn};
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
 use crate::program::prelude::*;

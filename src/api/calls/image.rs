@@ -1,5 +1,3 @@
-//! Image filters.
-
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Median, Sobel};
 use crate::program::prelude::*;

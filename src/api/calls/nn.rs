@@ -1,5 +1,3 @@
-//! Layers of neural networks.
-
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
     BatchNorm, BinaryCrossEntropy, CrossEntropy, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope, Softmax,

@@ -1,5 +1,3 @@
-//! Reductions, scans, sorts and selections.
-
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan, ScanByKey,

@@ -1,5 +1,3 @@
-//! Conversions to numbers of fewer bits, and products of them.
-
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::prelude::*;
 use crate::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize};

@@ -1,5 +1,3 @@
-//! Products with sparse matrices.
-
 use crate::api::DeviceMatrix;
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Gradients of layers, and training steps.
-
 use crate::dense::Activation;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{

@@ -1,5 +1,3 @@
-//! Conversions between formats and the choice of a format.
-
 use super::{DeviceList, DeviceMatrix, allocated};
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice, Waiting};
 use crate::plan::Plannable;

@@ -1,5 +1,3 @@
-//! Insertion of entries into a matrix on a device.
-
 use super::{DeviceList, DeviceMatrix, allocated};
 use crate::gpu::{Gpu, Slice, Waiting};
 use crate::program::prelude::*;

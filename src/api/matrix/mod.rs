@@ -1,5 +1,3 @@
-//! Sparse matrices on a device.
-
 mod convert;
 mod insert;
 

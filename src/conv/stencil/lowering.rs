@@ -1,5 +1,3 @@
-//! The kernels of each variant with their tiles, parameters and dispatches, and the texts of their reports.
-
 use super::{MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
 use crate::conv::lines::{self, FilterLines};

@@ -1,5 +1,3 @@
-//! Lowerings of convolution layers for CUDA.
-
 #[allow(clippy::module_inception, reason = "an op has a file of its name")]
 mod conv;
 

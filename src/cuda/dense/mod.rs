@@ -1,5 +1,3 @@
-//! Lowerings of dense linear algebra for CUDA.
-
 mod gemm;
 #[cfg(feature = "quantize")]
 mod gemm_int8;

@@ -1,5 +1,3 @@
-//! Lowerings of functions of elements.
-
 mod zip;
 
 pub(super) use zip::samples;

@@ -1,5 +1,3 @@
-//! Lowerings of the primitives.
-
 mod scan;
 
 pub(super) use scan::samples;

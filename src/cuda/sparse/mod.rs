@@ -1,3 +1,1 @@
-//! Programs of sparse systems.
-
 pub(crate) mod cg_stream;

@@ -1,5 +1,3 @@
-//! The kernels and dispatches of a matrix-vector product.
-
 use super::Gemv;
 use crate::dense::DenseLayout;
 use crate::program::fit::BoundSpan;

@@ -1,5 +1,3 @@
-//! The builder methods that a single product and a batch share, and their `Op` impls.
-
 /// Writes the builder methods that both descriptors of a [`Product`](super::Product) share, and `Op` for each type.
 macro_rules! product_descriptor {
     ($descriptor:ty, $variants:expr, $($t:ty),*) => {

@@ -1,5 +1,3 @@
-//! The memory layout of a product's operands.
-
 use super::{Product, ProductTypes, RowEnd};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Chooses the variant, the tile and the slices of k that are predicted to be the fastest.
-
 use super::coop::{CoopEnd, CoopForm};
 use super::division::{Division, ProductTile};
 use super::job::ProductJob;

@@ -1,5 +1,3 @@
-//! Predicts the time of a matrix product from its shape, its division among workgroups and the rates of the device.
-
 use super::division::{Division, Pace};
 use crate::program::{Ceilings, DeviceClass, DeviceProfile};
 

@@ -1,5 +1,3 @@
-//! Programs that together reach every kernel of a variant in every form.
-
 use super::ProductTypes;
 use super::job::slice_k;
 use crate::dense::ProductTile;

@@ -1,5 +1,3 @@
-//! Builds one program of all layers: the ops in order.
-
 use super::{Loss, Parameter, Sequential, SequentialLayer, images, pool_at};
 use crate::dense::{Activation, Gemm};
 use crate::elementwise::{Map, MapFn};

@@ -1,5 +1,3 @@
-//! The parameters of a network and the state of its optimizer, as tensors in one buffer each.
-
 use super::{Optimizer, Sequential, SequentialLayer, images};
 use crate::nn::PoolKind;
 use crate::program::prelude::*;

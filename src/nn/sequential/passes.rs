@@ -1,5 +1,3 @@
-//! The three plans of a network: results, gradients, or a training step.
-
 use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
 use super::{Loss, Optimizer, Sequential, SequentialLayer};
 use crate::dense::Activation;

@@ -1,5 +1,3 @@
-//! The loss of a network, and the gradients of its layers in reverse.
-
 use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
 use super::{Loss, Parameter, SequentialLayer, images, pool_at};
 use crate::conv::{Conv2dBackwardData, Conv2dBackwardWeights};

@@ -1,5 +1,3 @@
-//! The kernels and dispatches of a histogram, by variant.
-
 use super::Histogram;
 use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};

@@ -1,5 +1,3 @@
-//! The kernels and dispatches of a reduction.
-
 use super::Reduce;
 use crate::primitives::operator::{Accumulator, Operator};
 use crate::primitives::state::Monoid;

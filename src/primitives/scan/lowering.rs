@@ -1,5 +1,3 @@
-//! The kernels and dispatches of scans, segmented or not.
-
 use super::ScanForm;
 use super::policy::{WALKERS, pairs_units, policy, state_policy, walked};
 use crate::primitives::lookback::Posts;

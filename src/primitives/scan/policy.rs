@@ -1,5 +1,3 @@
-//! The tiles of scans, by device and length.
-
 use crate::program::DeviceProfile;
 
 /// Constants that depend on the device.

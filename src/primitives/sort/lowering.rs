@@ -1,5 +1,3 @@
-//! The kernels and dispatches of a sort.
-
 use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
 use super::{RadixSort, SortForm, check_bits, key_spec};
 use crate::primitives::Gather;

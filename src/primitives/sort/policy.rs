@@ -1,5 +1,3 @@
-//! Tiles and workgroups of a sort, by device.
-
 use super::RadixSort;
 use crate::program::prelude::*;
 

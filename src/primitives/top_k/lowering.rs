@@ -1,5 +1,3 @@
-//! The kernels and dispatches of top-k.
-
 use super::TopK;
 use crate::primitives::sort::{RadixSort, key_spec};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The checks of each format.
-
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, PADDING, Sell};
 use crate::program::prelude::*;
 

@@ -1,5 +1,3 @@
-//! Adding up duplicate entries.
-
 use super::sorted::{Entries, Packing};
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, not_its_lists, step};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Placing entries into free slots.
-
 use super::sorted::Entries;
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, not_its_lists};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! Sorting rows by length, for jagged diagonals and slices.
-
 use super::sorted::Packing;
 use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, step};
 use crate::program::prelude::*;

@@ -1,5 +1,3 @@
-//! The kernels of each variant.
-
 use super::Spmm;
 use crate::program::prelude::*;
 use crate::sparse::by_row::order_of;
