@@ -268,7 +268,6 @@ impl Attention {
         }
     }
 
-    /// Returns the op and its shape, for errors.
     pub(crate) fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
         let value_size = if self.value_size == *head_size { String::new() } else { format!(" E{}", self.value_size) };

@@ -119,7 +119,6 @@ const VARIANTS: &[Variant] = &[
     },
 ];
 
-/// How the backward pass runs.
 enum BackwardWay {
     Naive,
     Flash(GradientTile),

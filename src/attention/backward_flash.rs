@@ -42,7 +42,6 @@ impl GradientTile {
     }
 }
 
-/// Chooses the tile for heads of `vec4s`.
 fn policy(profile: &DeviceProfile, vec4s: u32) -> GradientTile {
     if profile.quirks.serial_workgroups {
         return GradientTile::new([16, 32, 8, 2, 16, if vec4s > 32 { 8 } else { 16 }]);

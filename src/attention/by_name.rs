@@ -64,7 +64,6 @@ const TILE: Setting = Setting::text("tile", "ROWS,KEYS,LANES,THREAD-ROWS,DIMS,WE
 
 const COOP_TILE: Setting = Setting::text("coop-tile", "TEAMS,ROWS,KEYS", "");
 
-/// Sets the tiles that the options ask for.
 fn tiled(mut op: Attention, asked: &Asked<'_>) -> Result<Attention> {
     let settings = asked.settings();
     let ahead = settings.has("ahead");

@@ -138,7 +138,6 @@ fn max_keys(of: &AttentionLowering<'_>, tile: FlashTile) -> u64 {
     (room / rounds).saturating_mul(tile.keys.into())
 }
 
-/// Tells whether `flash` can run on this device.
 pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
     let tile = policy(of.profile, of.value_vec4s());
     of.op.value_size <= MAX_VALUES && of.op.keys as u64 <= max_keys(of, tile)

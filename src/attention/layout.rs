@@ -130,7 +130,6 @@ impl AttentionLowering<'_> {
         self.op.value_size.div_ceil(4) as u32
     }
 
-    /// Tells whether kernels need `GENERAL`.
     fn is_general(&self) -> bool {
         self.op.value_size != self.op.head_size || self.op.softcap.is_some()
     }

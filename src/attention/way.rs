@@ -28,7 +28,6 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
 ];
 
-/// How attention runs, with its tile.
 pub(super) enum AttentionWay {
     Naive,
     Flash(FlashTile),

@@ -34,7 +34,6 @@ const WINOGRAD: usize = 32;
 /// Cells of a window from which `tiled` is taken.
 const TILED: usize = 25;
 
-/// The variant that is predicted to be the fastest, and why.
 pub(super) fn fastest(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     let implicit = LayerProduct::windows(c, c.images, None, profile);
     let mut times = vec![("implicit", implicit.seconds)];

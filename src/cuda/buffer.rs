@@ -88,7 +88,6 @@ pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
 }
 
 impl<'a> RawCudaSlice<'a> {
-    /// Returns the slice as the operand `name` of an op.
     pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
         Use { name, access, written: self.written, dtype: self.dtype, len: self.len }
     }

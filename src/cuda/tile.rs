@@ -43,7 +43,6 @@ impl TileFactor {
         }
     }
 
-    /// Checks that the device can multiply it.
     pub(super) fn check(self, name: &str, profile: &CudaProfile) -> Result<()> {
         if profile.runs(self.arch()) {
             return Ok(());
@@ -82,7 +81,6 @@ impl TileFactor {
         }
     }
 
-    /// Returns the extent of a block along k.
     fn block_k(self) -> u32 {
         match self {
             TileFactor::F16 | TileFactor::Bf16 => 16,
@@ -103,7 +101,6 @@ impl TileFactor {
     }
 }
 
-/// How a product is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiling {
     /// Rows and columns of C and steps of k for a block of threads.
@@ -179,7 +176,6 @@ impl Tiling {
         None
     }
 
-    /// Returns the number of tiles of an m x n product.
     pub(super) fn blocks(&self, m: usize, n: usize) -> u64 {
         let [tile_m, tile_n, _] = self.tile.map(u64::from);
         (m as u64).div_ceil(tile_m) * (n as u64).div_ceil(tile_n)

@@ -67,7 +67,6 @@ impl Cdot {
     increments!(incx x, incy y);
     variants!(variant);
 
-    /// Whether the conjugates of x are taken.
     pub(crate) fn is_conjugated(&self) -> bool {
         self.conjugated
     }

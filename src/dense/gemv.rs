@@ -148,7 +148,6 @@ impl Gemv {
         if self.trans { (self.m, self.k) } else { (self.k, self.m) }
     }
 
-    /// The op and its shape, for texts.
     fn name(&self) -> String {
         format!("gemv {} x {}{}", self.m, self.k, if self.trans { " transposed" } else { "" })
     }

@@ -33,7 +33,6 @@ impl RankUpdate {
         Self { n, k, trans: false, upper: false, full: false, alpha: 1.0, beta: 0.0, lda: None, ldb: None, ldc: None }
     }
 
-    /// The extents of a factor as it is stored.
     pub(crate) fn stored(&self) -> [usize; 2] {
         if self.trans { [self.k, self.n] } else { [self.n, self.k] }
     }

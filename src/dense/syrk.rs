@@ -70,7 +70,6 @@ impl Syrk {
 
     rank_update_builders!();
 
-    /// The product, of which one triangle is computed, or all.
     pub(crate) fn product(&self) -> Product {
         self.update.product(self.update.k, [self.update.lda; 2])
     }

@@ -98,7 +98,6 @@ impl Transpose {
 
     variants!(variant);
 
-    /// The op and its shape, for texts.
     fn name(&self) -> String {
         let batch = if self.batch == 1 { String::new() } else { format!("{} x ", self.batch) };
         format!("transpose {batch}{} x {}", self.m, self.n)
@@ -157,7 +156,6 @@ impl Transpose {
         [naive, start + rates.pass(elements * moved.max(least) / used.max(f64::MIN_POSITIVE))]
     }
 
-    /// Returns the side of a tile of `tiled`.
     fn side(&self, dtype: DType) -> usize {
         let vectors = dtype.size() == 4 && self.m.is_multiple_of(4) && self.n.is_multiple_of(4);
         if dtype.size() < 4 || vectors { PACKED_SIDE } else { 32 }

@@ -46,7 +46,6 @@ impl Activation {
         Self::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// The option of ops with an activation.
     pub(crate) const SETTING: Setting = Setting::word("activation", || Self::ALL.map(Self::name).to_vec());
 
     /// Reads the option; `Activation::None` if it is absent.

@@ -34,7 +34,6 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
-/// The type in which the kernel computes.
 pub(super) fn scalar(dtype: DType) -> DType {
     if dtype == DType::F16 { DType::F32 } else { dtype }
 }

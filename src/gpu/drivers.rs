@@ -12,7 +12,6 @@ const ADAPTER: &str = "TILEWORK_ADAPTER";
 /// The environment variable that tells wgpu which backends to open.
 const BACKENDS: &str = "WGPU_BACKEND";
 
-/// The backends that wgpu was built with.
 const COMPILED: wgpu::Backends = wgpu::Instance::enabled_backend_features();
 
 /// A wgpu instance with these of the backends that [`BACKENDS`] allows.
@@ -68,7 +67,6 @@ pub(super) fn all() -> Vec<wgpu::Adapter> {
     without_gl().iter().chain(of_gl().iter()).cloned().collect()
 }
 
-/// The first adapter that fits the options.
 pub(super) fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
     let by_user = match (&options.adapter, options.backend) {
         (AdapterFilter::Best, None) => std::env::var(ADAPTER).ok().filter(|name| !name.is_empty()),

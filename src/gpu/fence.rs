@@ -91,7 +91,6 @@ impl Gpu {
         ended.map(|()| result)
     }
 
-    /// Closes error scopes and returns the first error.
     #[cfg(not(target_arch = "wasm32"))]
     fn end_scopes(&self, doing: &str, scopes: [wgpu::ErrorScopeGuard; 3]) -> Result<()> {
         let mut failure = None;

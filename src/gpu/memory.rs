@@ -94,7 +94,6 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Adds `bytes` to the label, and returns its shared text.
     fn add(&mut self, label: &str, bytes: u64) -> Arc<str> {
         let label = match self.labels.get_key_value(label) {
             Some((known, _)) => known.clone(),

@@ -112,7 +112,6 @@ struct GpuInner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     profile: DeviceProfile,
-    /// The options that it was opened with.
     options: GpuOptions,
     health: fence::Health,
     faults: faults::Faults,

@@ -249,7 +249,6 @@ impl Gpu {
         memory
     }
 
-    /// A staging buffer of at least `bytes`.
     pub(super) fn staging(&self, direction: Direction, bytes: u64) -> Result<Raw> {
         let fitting = |list: &[Raw]| {
             let fits = |r: &Raw| r.size >= bytes && r.size <= (bytes * 4).max(1 << 16);

@@ -81,7 +81,6 @@ impl OpProfile {
 /// Maximum of timestamps in a query set, set by WebGPU.
 const MAX_STAMPS: u32 = 4096;
 
-/// The state of a recorder that is profiled.
 #[derive(Debug)]
 pub(super) struct Profiler {
     ops: Vec<OpProfile>,
@@ -177,7 +176,6 @@ impl Profiler {
         Ok(())
     }
 
-    /// The ops with the times of their timestamps.
     fn timed(mut self, ticks: &[u64], tick_seconds: f64) -> Vec<OpProfile> {
         // Seconds since the first timestamp. A clock that runs backwards counts as stopped.
         let zero = ticks.first().copied().unwrap_or(0);

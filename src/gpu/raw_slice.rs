@@ -105,7 +105,6 @@ impl RawSlice<'_> {
 }
 
 impl RawSlice<'_> {
-    /// Bytes of a uniform that is bound here.
     pub(super) fn uniform_bytes(&self) -> u64 {
         round_up(self.bytes(), 16).max(16)
     }

@@ -68,7 +68,6 @@ impl Port {
         Ok(Self { gpu: gpu.clone(), buffer: Box::new(buffer), memory, staging, direction, bytes })
     }
 
-    /// The device buffer, if its elements are of this type.
     pub(crate) fn buffer<T: Element>(&self) -> Option<&Buffer<T>> {
         self.buffer.downcast_ref()
     }

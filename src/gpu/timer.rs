@@ -38,7 +38,6 @@ impl PassClock {
         })
     }
 
-    /// Whether the run has begun.
     pub(super) fn running(&self) -> bool {
         self.running
     }

@@ -43,7 +43,6 @@ pub(super) fn open(adapter: &wgpu::Adapter, desc: &wgpu::DeviceDescriptor<'_>) -
     unsafe { adapter.create_device_from_hal::<Vulkan>(opened.ok()?, desc) }.ok()
 }
 
-/// The error of a failed Vulkan call.
 pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
     let (kind, remedy) = match result {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
@@ -114,7 +113,6 @@ impl<'g> Driver<'g> {
     }
 }
 
-/// wgpu's usages as Vulkan's.
 pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
     [
         (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),

@@ -15,7 +15,7 @@ pub(super) const VARIANTS: &[Variant] = &[
 ];
 
 /// Words that a thread holds in registers; half of them if its loads are of single words, which take longer to compile.
-const HELD_WORDS: u64 = 64;
+const HELD_WORDS: u64 = 96;
 /// Words of a thread in workgroup memory, which pass through registers at one time.
 const SHARED_WORDS: u64 = 40;
 /// Bytes of workgroup memory for sums.

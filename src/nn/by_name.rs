@@ -57,7 +57,6 @@ where
     by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op(rows, beta), operands)))
 }
 
-/// Forms a gradient of an op on rows.
 pub(super) fn of_rows_backward<O>(
     asked: &mut Asked<'_>, mut base: RowsBackward, op: impl FnOnce(RowsBackward) -> O,
 ) -> Result<OpCall>

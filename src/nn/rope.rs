@@ -133,7 +133,6 @@ impl Rope {
 
     variants!(variant);
 
-    /// Returns the number of rotated elements of a row.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary
     }

@@ -92,7 +92,6 @@ pub(super) fn add_rate(program: &mut Program, rated: bool, first: usize) {
     }
 }
 
-/// The option that gives the operand `rate`.
 pub(super) const DEVICE_RATE: Setting = Setting::array("device-rate", "(1)");
 
 impl Sgd {

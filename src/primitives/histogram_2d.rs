@@ -79,7 +79,6 @@ impl Histogram2d {
     counted!(counted, "points", "Points behind it are ignored.");
     variants!(variant);
 
-    /// The bins and the ends of an axis.
     pub(crate) fn axis(&self, i: usize) -> (usize, f64, f64) {
         (self.bins[i], self.lo[i], self.hi[i])
     }

@@ -152,7 +152,6 @@ impl Merge {
     }
 }
 
-/// The spec by which elements are compared.
 pub(super) fn merge_spec(dtype: DType, descending: bool) -> Result<Spec> {
     match dtype {
         DType::F16 => {

@@ -213,7 +213,6 @@ pub(super) use by_state;
 /// The option that takes the text of a [`StateOp`] in place of `op`.
 pub(super) const STATE: Setting = Setting::wgsl("state");
 
-/// The text of the option [`STATE`], if it is given.
 pub(super) fn asked_state<'a>(asked: &Asked<'a>) -> Result<Option<&'a str>> {
     let settings = asked.settings();
     match settings.word(STATE.name) {

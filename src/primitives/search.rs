@@ -146,7 +146,6 @@ macro_rules! search_lengths {
 }
 pub(super) use search_lengths;
 
-/// A request, its type, and its operands.
 pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(SearchForm, DType, Vec<Role>)> {
     let (sorted, [n]) = asked.array("sorted")?;
     asked.check_type(&sorted)?;

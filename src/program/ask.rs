@@ -129,7 +129,6 @@ impl<'a> Asked<'a> {
         self.ask.settings
     }
 
-    /// The next input, or a supplied one.
     fn next(
         &mut self, name: &str, shape: Option<&[usize]>, dtype: Option<DType>, below: Option<usize>,
     ) -> Result<HostArray> {
@@ -201,7 +200,6 @@ impl<'a> Asked<'a> {
         Ok(array)
     }
 
-    /// The next input, of this shape and type.
     pub(crate) fn of(&mut self, name: &str, shape: &[usize], dtype: DType) -> Result<HostArray> {
         let array = self.next(name, Some(shape), Some(dtype), None)?;
         self.check(name, &array, shape, dtype)?;
@@ -232,7 +230,6 @@ impl<'a> Asked<'a> {
         self.named_of(name, shape, self.dtype.unwrap_or(DType::F32))
     }
 
-    /// The arrays of the sparse matrix, and its description.
     pub(crate) fn sparse<D: 'static>(&mut self) -> Result<(Vec<HostArray>, &'a D)> {
         let op = self.name();
         let found = self.ask.matrix.take().and_then(|(lists, d)| Some((lists, d.downcast_ref::<D>()?)));
@@ -248,7 +245,6 @@ impl<'a> Asked<'a> {
         Err(err!(Shape, "{op}: {name} is {array}; it must be {wanted} of {dtype}"))
     }
 
-    /// The extents of an array with `N` axes.
     pub(crate) fn dims<const N: usize>(&self, name: &str, array: &HostArray) -> Result<[usize; N]> {
         <[usize; N]>::try_from(array.shape()).map_err(|_| {
             let (op, s) = (self.name(), if N == 1 { "" } else { "s" });
@@ -264,7 +260,6 @@ impl<'a> Asked<'a> {
         Ok((elements(self.name(), name, rest)?, n))
     }
 
-    /// The error for an element type that the op does not take.
     pub(crate) fn no_type(&self, dtype: DType) -> Error {
         let names: Vec<_> = self.op.types.iter().map(|t| t.name()).collect();
         let names = match &names[..] {
@@ -330,7 +325,6 @@ impl<'a> Asked<'a> {
         Err(err!(Shape, "{}: {name} is {array}; it must be of {}", self.name(), names.join(", ")))
     }
 
-    /// The next input, of this shape and of any type.
     pub(crate) fn of_own_type(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
         let array = self.next(name, Some(shape), None, None)?;
         self.check(name, &array, shape, array.dtype())?;

@@ -73,7 +73,6 @@ impl Choices {
         self.forced.get(op).filter(|choice| choice.variant == variant)?.row.as_deref()
     }
 
-    /// The entry that denies a whole variant, if there is one.
     pub(crate) fn denies(&self, op: &str, variant: &str) -> Option<&Denied> {
         self.denied.iter().find(|d| d.op == op && d.variant == variant && d.row.is_none())
     }

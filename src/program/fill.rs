@@ -8,7 +8,6 @@ use crate::shape::index_u32;
 
 kernel_params! { struct FillParams { words: u32, low: u32, high: u32 } }
 
-/// Sets `words` words to `low` and `high` in turn.
 pub(crate) fn fill(words: usize, [low, high]: [u32; 2], profile: &DeviceProfile) -> Result<Program> {
     index_u32("fill", "words", words)?;
     let mut program = Program::new("fill", Decision::policy("words", "every word is written once"));

@@ -25,7 +25,6 @@ impl DeviceProfile {
         rounds <= self.max_rounds()
     }
 
-    /// Whether the driver ends long loops.
     pub(crate) fn ends_loops(&self) -> bool {
         self.quirks.max_loop_rounds.is_some()
     }

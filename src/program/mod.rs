@@ -131,7 +131,6 @@ impl Operand {
         Ok(())
     }
 
-    /// Fails unless the number of operands is that of `wanted`.
     pub(crate) fn check_count(op: &str, given: usize, wanted: &[Self]) -> Result<()> {
         if given == wanted.len() {
             return Ok(());
@@ -382,7 +381,6 @@ impl Dispatch {
 }
 
 impl Program {
-    /// Begins the program of an op with one variant.
     pub(crate) fn of_only_variant(
         op: &'static str, asked: &str, variants: &'static [Variant], profile: &DeviceProfile,
     ) -> Result<Self> {
@@ -423,7 +421,6 @@ impl Program {
         self.dispatches.push(Dispatch { kernel, params, fields: P::FIELDS, bindings, grid });
     }
 
-    /// Adds a scratch area of `bytes` and binds all of it.
     pub(crate) fn scratch(&mut self, bytes: u64) -> Binding {
         self.scratch.push(bytes);
         Binding { resource: Resource::Scratch(self.scratch.len() - 1), offset: 0, size: bytes }

@@ -23,7 +23,6 @@ impl RowTile {
     }
 }
 
-/// How a device spreads rows.
 pub(crate) struct RowsPolicy {
     /// The maximum number of vec4s in the registers of a thread.
     pub(crate) max: u64,
@@ -41,7 +40,6 @@ pub(crate) fn policy(profile: &DeviceProfile) -> RowsPolicy {
     RowsPolicy { max, wanted: 4, enough: 32, workgroup }
 }
 
-/// Returns the smallest tile that holds `vec4s`.
 pub(crate) fn tile(vec4s: u64, policy: &RowsPolicy) -> RowTile {
     let lanes = if vec4s <= policy.enough {
         vec4s.next_power_of_two()

@@ -29,10 +29,8 @@ impl Code for u8 {
     const LARGEST: f32 = 448.0;
 }
 
-/// The option that chooses the codes.
 pub(super) const KIND: Setting = Setting::word("kind", || vec![<i8 as Code>::NAME, <u8 as Code>::NAME]);
 
-/// The fragment that packs and unpacks these codes.
 pub(super) fn fragment<Q: Code>() -> Fragment {
     Fragment::Library(if Q::NAME == "fp8" { "quantize/codes_fp8" } else { "quantize/codes_int8" })
 }

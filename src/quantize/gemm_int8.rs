@@ -144,7 +144,6 @@ struct Int8Factor {
     vec4s: bool,
 }
 
-/// How a product runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Int8Way {
     Naive,
@@ -227,7 +226,6 @@ impl GemmInt8 {
         INFO.name
     }
 
-    /// The op and its shape, for texts.
     pub(crate) fn name(&self) -> String {
         format!("gemm-int8 {} x {} x {}", self.m, self.n, self.k)
     }

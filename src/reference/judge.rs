@@ -145,7 +145,6 @@ pub(super) fn operator(call: &OpCall) -> Result<Operator> {
     Operator::named(name).ok_or_else(|| err!(InvalidArgument, "reference: there is no operator {name}"))
 }
 
-/// Returns the error for an operator without a reference.
 #[cfg(feature = "primitives")]
 pub(super) fn no_twin(op: &Operator) -> Error {
     err!(Unsupported, "reference: there is none for the operator {}", op.name())

@@ -109,7 +109,6 @@ pub fn binary_cross_entropy_bound<T: Number>(x: &[T], target: &[T]) -> (f64, Vec
 /// A result and the bound of its error.
 type Bounded = (f64, f64);
 
-/// Returns loss and slope of one element.
 fn element(x: f64, target: f64) -> [Bounded; 2] {
     if x.is_nan() || !(0.0..=1.0).contains(&target) {
         return [(f64::NAN, 0.0); 2];

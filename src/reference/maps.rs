@@ -310,7 +310,6 @@ pub(super) fn activation_errors(activation: Activation) -> (f64, f64) {
     }
 }
 
-/// Returns the normal distribution function at `x`.
 pub(super) fn normal(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / (2.0 * PI).sqrt();
     if x > 3.0 {

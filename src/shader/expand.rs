@@ -57,7 +57,6 @@ impl Expanded {
         (self.name_of(file), line)
     }
 
-    /// As [`origin`](Self::origin), with the index of the file.
     pub(super) fn origin_id(&self, line: u32) -> (u32, u32) {
         self.lines.get((line as usize).saturating_sub(1)).copied().unwrap_or((0, 1))
     }

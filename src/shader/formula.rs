@@ -91,7 +91,6 @@ impl Parser<'_, '_> {
         Err(format!("`{symbol}` is missing at `{}`", shortened(self.rest)))
     }
 
-    /// The next operator, if it has this precedence.
     fn operator(&mut self, level: usize) -> Option<&'static str> {
         // `<<` is not a comparison with `<`.
         if OPERATORS[level][0] == "==" && (self.rest.starts_with("<<") || self.rest.starts_with(">>")) {

@@ -82,7 +82,6 @@ impl Local {
         Ok(true)
     }
 
-    /// Waits for the next step of the other device.
     fn wait_for_step(&self, header: &Header, other: usize) -> Result<()> {
         let Message { header: arrived, body } = self.next(other)?;
         header.check(self.rank(), other, &arrived, 0)?;

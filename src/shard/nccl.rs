@@ -286,7 +286,6 @@ impl Nccl {
         self.wait_until_done(last)
     }
 
-    /// Waits on the host for an event of any device.
     fn wait_until_done(&self, event: &CudaEvent) -> Result<()> {
         let (begin, limit) = (Instant::now(), self.timeout());
         while !event.is_done()? {

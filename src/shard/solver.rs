@@ -111,7 +111,6 @@ impl Recurrence {
     }
 }
 
-/// What the host knows of a solve.
 pub(super) struct SolveProgress<'s> {
     options: &'s ShardedCg,
     scale: f64,

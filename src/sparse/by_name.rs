@@ -28,7 +28,6 @@ impl Described {
 
 const FORMATS: [&str; 7] = ["coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
-/// The format in which a product takes its matrix.
 pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto", "textbook"][..], &FORMATS].concat());
 
 pub(crate) const THROUGH: Setting = Setting::word("through", || {

@@ -214,7 +214,6 @@ impl MatrixLayout {
     }
 }
 
-/// Returns a list of indices that an op reads.
 pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
     Operand { name, dtype: DType::U32, len, access: Access::Read }
 }

@@ -349,7 +349,6 @@ impl SpmvLowering<'_> {
         Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
     }
 
-    /// Returns the spec of a kernel that reads values at this binding.
     fn values_at(&self, binding: u32) -> Spec {
         self.matrix.values_at(binding, self.spec())
     }

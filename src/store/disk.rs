@@ -272,7 +272,6 @@ impl Store {
     }
 }
 
-/// Checks that a path is a regular file.
 fn regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());

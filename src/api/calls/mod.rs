@@ -123,7 +123,6 @@ impl OneLineCall<'_> {
         Ok(made)
     }
 
-    /// Runs the op and returns its two outputs.
     fn outputs<U: Element, V: Element>(&self, names: [&'static str; 2]) -> Result<(Buffer<U>, Buffer<V>)> {
         let made = (self.alloc(names[0])?, self.alloc(names[1])?);
         let [first, second] = [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped()];

@@ -301,7 +301,6 @@ impl Gpu {
         Ok((self.convert_by(waiting, matrix, suited).await?, statistics))
     }
 
-    /// Runs a program of the library once.
     pub(super) fn run_program(&self, program: Program, operands: &[RawSlice<'_>]) -> Result<()> {
         let executable = self.prepare_lowered(program)?;
         let mut rec = self.recorder();

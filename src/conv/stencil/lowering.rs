@@ -28,7 +28,6 @@ params! {
 
 const WORKGROUP_SIZE: usize = 256;
 
-/// How a filter runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StencilWay {
     Naive,

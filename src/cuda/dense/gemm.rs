@@ -48,7 +48,6 @@ pub(super) struct ProductEnd {
 }
 
 impl CudaProduct<'_> {
-    /// Returns the epilogue of a product of numbers.
     fn end(&self, kernel: [&'static str; 2]) -> ProductEnd {
         let product = self.product;
         let bias = usize::from(product.bias);
@@ -110,7 +109,6 @@ impl CudaProduct<'_> {
         TileWork { m, n, k, products: batch, bytes: elements(0, m) + elements(1, n) + c }
     }
 
-    /// Checks that kernels can count the extents.
     pub(super) fn check_extents(&self) -> Result<()> {
         let (name, &Product { m, n, k, .. }) = (&self.name, self.product);
         for (extent, value) in [("m", m), ("n", n), ("k", k)] {

@@ -25,7 +25,6 @@ const COLUMNS: usize = 32;
 const BEGUN: f64 = 2.4e-6;
 const ROUND: f64 = 0.2e-6;
 
-/// How a narrow product is divided.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NarrowTiling {
     /// Whether A is the large factor.
@@ -36,7 +35,6 @@ pub(super) struct NarrowTiling {
 }
 
 impl NarrowTiling {
-    /// Returns the division, if the product is narrow enough.
     pub(super) fn of(of: &CudaProduct<'_>, factor: TileFactor) -> Option<Self> {
         let Product { m, n, batch, .. } = *of.product;
         let rows = m > n;

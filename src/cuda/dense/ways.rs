@@ -53,7 +53,6 @@ impl CudaWay {
         Self { engine, slices: 1, slice_k: k, packs: [false; 2], seconds: 0.0 }
     }
 
-    /// Returns the name of the variant, where `tiles` is that of the tile engine.
     pub(super) fn variant(&self, tiles: &'static str) -> &'static str {
         match self.engine {
             CudaEngine::Tiles(_) => tiles,

@@ -30,7 +30,6 @@ const BEGUN: f64 = 3.2e-6;
 /// Side of the square that one block copies.
 const PACKED: usize = 64;
 
-/// How the product is divided.
 #[derive(Debug, Clone)]
 pub(super) struct WgmmaTiling {
     tile_n: u32,
@@ -61,7 +60,6 @@ impl WgmmaTiling {
         if n <= 128 { NARROW } else { WIDE }
     }
 
-    /// Returns whether this is the tile that was asked for.
     pub(super) fn is(&self, factor: TileFactor, tile: ProductTile) -> bool {
         [tile.m, tile.n, tile.k] == [TILE_M, self.tile_n, Self::tile_k(factor)]
     }

@@ -37,7 +37,6 @@ pub(super) struct CoopForm {
     pub(super) split: bool,
     /// Each step of k has sums of its own.
     pub(super) fresh: bool,
-    /// How A and B are read.
     pub(super) loads: [FactorLoad; 2],
     pub(super) one_step: bool,
     /// Slices of k, each computed by workgroups of its own; the sums of several go to slabs of scratch.
@@ -201,7 +200,6 @@ impl CoopForm {
         None
     }
 
-    /// The kernel, with the constants of its epilogue in `end`.
     pub(super) fn kernel(&self, end: Spec) -> Kernel {
         let ProductTile { m, n, k } = self.tile;
         let spec = end

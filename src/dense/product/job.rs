@@ -68,7 +68,6 @@ pub(super) struct ProductJob<'a> {
     pub(super) product: &'a Product,
     /// The product, for error texts.
     pub(super) name: &'a str,
-    /// The layouts of a, b and c.
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
     pub(super) profile: &'a DeviceProfile,

@@ -45,19 +45,16 @@ impl DenseLayout {
 }
 
 impl Product {
-    /// The stored layout of a matrix of `a`.
     pub(crate) fn layout_a(&self) -> DenseLayout {
         let (rows, cols) = if self.trans_a { (self.k, self.m) } else { (self.m, self.k) };
         DenseLayout { rows, cols, ld: self.lda.unwrap_or(cols) }
     }
 
-    /// The stored layout of a matrix of `b`.
     pub(crate) fn layout_b(&self) -> DenseLayout {
         let (rows, cols) = if self.trans_b { (self.n, self.k) } else { (self.k, self.n) };
         DenseLayout { rows, cols, ld: self.ldb.unwrap_or(cols) }
     }
 
-    /// The stored layout of a matrix of `c`.
     pub(crate) fn layout_c(&self) -> DenseLayout {
         DenseLayout { rows: self.m, cols: self.n, ld: self.ldc.unwrap_or(self.n) }
     }

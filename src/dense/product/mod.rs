@@ -136,13 +136,11 @@ impl Product {
         if self.batched { "gemm-batched" } else { "gemm" }
     }
 
-    /// The op and its shape, for texts.
     pub(crate) fn name(&self) -> String {
         let Self { batched, batch, m, n, k, .. } = *self;
         if batched { format!("gemm-batched {batch} x {m} x {n} x {k}") } else { format!("gemm {m} x {n} x {k}") }
     }
 
-    /// The types of the operands of a product that is planned for `dtype`.
     pub(crate) fn types(&self, dtype: DType) -> Result<ProductTypes> {
         match (self.mixed, dtype) {
             (false, _) => Ok(ProductTypes::all(dtype)),

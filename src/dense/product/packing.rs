@@ -37,7 +37,6 @@ kernel_params! {
 /// Threads of a workgroup of both, as in the shaders.
 const WORKGROUP_SIZE: u64 = 256;
 
-/// How the kernel reads a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FactorLoad {
     /// In place: 4, 2 or 1 elements of this type at a time.

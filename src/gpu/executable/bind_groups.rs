@@ -36,7 +36,6 @@ pub(in crate::gpu) struct RecentSets {
 }
 
 impl RecentSets {
-    /// How many a recorder remembers.
     const MAX: usize = 32;
 
     /// Where the set of this plan and these operands stands: mostly where the last one does, or behind it.

@@ -69,7 +69,6 @@ struct ScanChunk {
     first_tile: u64,
 }
 
-/// How an array is scanned.
 enum ScanWay {
     /// By tiles in registers, in one pass or three kernels.
     Tiles { one_pass: bool },

@@ -72,7 +72,6 @@ struct Selection {
     length: Option<Binding>,
 }
 
-/// How the k best are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TopKWay {
     Single,
@@ -259,7 +258,6 @@ impl<'a> TopKLowering<'a> {
         }
     }
 
-    /// Writes the best number of each chunk to scratch.
     fn best_of_chunks(&mut self) -> Binding {
         let bests = self.program.scratch(round_up(4 * self.chunks(), 16));
         // Each thread loads at least four vec4 of its chunk.

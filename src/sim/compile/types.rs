@@ -40,7 +40,6 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Returns the registers that a value takes.
     pub(super) fn leaves(&self, ty: &TypeInner) -> Result<u32> {
         Ok(match ty {
             TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar) => {

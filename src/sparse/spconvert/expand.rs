@@ -33,7 +33,6 @@ impl ConvertSteps<'_> {
         self.each(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
-    /// Appends the number of entries in the slots of each row.
     pub(super) fn lengths_of_slots(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
         let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
         let spec = self.spec();

@@ -20,7 +20,6 @@ impl Measured {
         Self(measured)
     }
 
-    /// Returns the number of entries of the longest row.
     pub(crate) fn longest(self) -> usize {
         self.0[0] as usize
     }

@@ -296,7 +296,6 @@ pub(super) fn not_its_lists(layout: &MatrixLayout) -> crate::Error {
     err!(Shape, "spconvert: the lists are not those of {}", layout.format.name())
 }
 
-/// Returns an empty program for a step of a conversion.
 pub(in crate::sparse) fn step(why: &str) -> Program {
     Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
 }

@@ -27,7 +27,6 @@ kernel_params! {
 /// Constants that depend on the device.
 struct SpmmPolicy {
     workgroup_size: u32,
-    /// The maximum number of lanes in a team.
     max_lanes: u32,
     /// Entries, or steps of a merge, of a team.
     items: u32,

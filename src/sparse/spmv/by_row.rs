@@ -4,7 +4,6 @@ use super::{SpmvLowering, SpmvParams, shuffled};
 use crate::program::prelude::*;
 
 impl SpmvLowering<'_> {
-    /// Appends a product with `lanes` lanes for each row.
     pub(super) fn csr(&mut self, lanes: u32) {
         let end = u32::MAX;
         if lanes == 1 {

@@ -87,7 +87,6 @@ impl SpmvLowering<'_> {
         carries
     }
 
-    /// Appends the addition of carries to their rows.
     fn join_carries(&mut self, params: &SpmvParams, [rows, sums]: [Binding; 2]) {
         let parts = u64::from(params.parts);
         if parts <= 1 {

@@ -171,7 +171,6 @@ pub(super) struct FlowChunk<'a, 'c> {
 }
 
 impl<'c> FlowChunk<'_, 'c> {
-    /// Returns the first `len` elements of an output as an operand.
     pub(super) fn output<U: Element>(&self, output: Output<U>, len: usize) -> Result<RawSlice<'c>> {
         Ok(self.chunk.output(output, len)?.untyped())
     }
