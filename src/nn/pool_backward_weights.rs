@@ -44,8 +44,8 @@ use crate::program::prelude::*;
 ///
 /// # Variants
 /// `parts` takes any windows. `columns` takes windows of at most 16 cells, without dilation down: a thread loads the
-/// cells under up to eight windows down a column once; in f32, without padding and with rows of whole vec4s, those under
-/// four windows of a row. `auto` (the default) takes it where it can.
+/// cells under up to eight windows down a column once; in f32, without padding and with rows of whole vec4s, those
+/// under four windows of a row. `auto` (the default) takes it where it can.
 ///
 /// # Errors
 /// Those of [`Pool2d`], and [`Unsupported`](ErrorKind::Unsupported) for windows of more than
