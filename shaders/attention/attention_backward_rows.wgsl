@@ -1,5 +1,6 @@
 // Gathers the statistics of the rows of a step's scores: of each the logarithm of its sum, the mean, the first column
 // that its query sees, and one past the last. A thread computes a row.
+#import attention/attention_backward_visible
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -34,16 +35,5 @@ fn attention_backward_rows(
     }
     let row = index % params.rows;
     let of_row = statistics[params.first_row + index / params.rows * params.queries + row];
-    let place = i32(params.first_query + row) + i32(params.keys) - i32(params.queries);
-    var first = 0;
-    var end = i32(params.keys);
-#if WINDOWED
-    first = place + 1 - i32(params.window);
-    end = min(place + i32(params.window), end);
-#endif
-#if CAUSAL
-    end = min(place + 1, end);
-#endif
-    let seen = clamp(vec2(first, end) - i32(params.first_key), vec2(0), vec2(i32(params.columns)));
-    rows[index] = vec4(of_row, vec2<f32>(seen));
+    rows[index] = vec4(of_row, vec2<f32>(visible_to(row, params.columns)));
 }

@@ -5,6 +5,7 @@
 // as an online softmax joins its parts (Milakov and Gimelshein, 2018). Hidden keys get the weight and the slope 0.
 #import workgroup/index
 #import workgroup/reduce
+#import attention/attention_backward_visible
 #import element/exp4
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -40,21 +41,6 @@ fn op_combine(a: Acc, b: Acc) -> Acc {
     return vec3(largest, a.yz * fades.x + b.yz * fades.y);
 }
 
-// Returns the columns of a row that its query sees: the first, and one past the last.
-fn visible_to(row: u32) -> vec2<i32> {
-    let place = i32(params.first_query + row) + i32(params.keys) - i32(params.queries);
-    var first = 0;
-    var end = i32(params.keys);
-#if WINDOWED
-    first = place + 1 - i32(params.window);
-    end = min(place + i32(params.window), end);
-#endif
-#if CAUSAL
-    end = min(place + 1, end);
-#endif
-    return clamp(vec2(first, end) - i32(params.first_key), vec2(0), vec2(i32(params.len)));
-}
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn attention_backward_scores(
     @builtin(workgroup_id) id: vec3<u32>,
@@ -65,7 +51,7 @@ fn attention_backward_scores(
         return;
     }
     let base = index * params.pitch;
-    let visible = visible_to(index % params.rows);
+    let visible = visible_to(index % params.rows, params.len);
     var infinity_bits = 0xff800000u;
     let minus_infinity = bitcast<f32>(infinity_bits);
     var largest = minus_infinity;

@@ -80,35 +80,35 @@ pub fn asum_bound<T: Number>(x: &[T]) -> f64 {
 }
 
 fn judge_iamax(call: &OpCall) -> Result<Vec<Wanted>> {
+    judge_place(call, &Operator::ArgMax)
+}
+
+fn judge_place(call: &OpCall, operator: &Operator) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16], T => {
         let x = input::<T>(call, 0)?;
         let x = &x[..there(call, x.len())?];
-        let found = vec![iamax(x)];
         // Of nothing, any number.
         let bound = x.is_empty().then(|| vec![f64::INFINITY]);
-        Ok(vec![Wanted { bound, ..Wanted::exact(&[], found)? }])
+        Ok(vec![Wanted { bound, ..Wanted::exact(&[], vec![place(operator, x)])? }])
     })
+}
+
+fn place<T: Number>(operator: &Operator, x: &[T]) -> u32 {
+    reduce(operator, 1, x.len(), &magnitudes(x)).map_or(0, |at| at[0] as u32)
 }
 
 /// Finds the first position of the largest magnitude, or of the first NaN; 0 for no elements.
 pub fn iamax<T: Number>(x: &[T]) -> u32 {
-    reduce(&Operator::ArgMax, 1, x.len(), &magnitudes(x)).map_or(0, |at| at[0] as u32)
+    place(&Operator::ArgMax, x)
 }
 
 fn judge_iamin(call: &OpCall) -> Result<Vec<Wanted>> {
-    by_input!(call, 0, [f32, f16], T => {
-        let x = input::<T>(call, 0)?;
-        let x = &x[..there(call, x.len())?];
-        let found = vec![iamin(x)];
-        // Of nothing, any number.
-        let bound = x.is_empty().then(|| vec![f64::INFINITY]);
-        Ok(vec![Wanted { bound, ..Wanted::exact(&[], found)? }])
-    })
+    judge_place(call, &Operator::ArgMin)
 }
 
 /// Finds the first position of the smallest magnitude, or of the first NaN; 0 for no elements.
 pub fn iamin<T: Number>(x: &[T]) -> u32 {
-    reduce(&Operator::ArgMin, 1, x.len(), &magnitudes(x)).map_or(0, |at| at[0] as u32)
+    place(&Operator::ArgMin, x)
 }
 
 #[cfg(test)]
