@@ -196,16 +196,8 @@ fn sort_by_{1 << log}(begin: u32, size: u32, lane: u32) {
 
 #end
 #endif
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn segmented_sort_tiles(
-#put thread_builtins(lane, NETWORK)
-) {
-    let tile = workgroup_index(group);
-    let first = tile * TILE;
-    if first >= params.n { return; }
-    let count = min(TILE, params.n - first);
-#if SHORT
-    // Nearly every tile has heads: its keys come while they are read, all loads in flight together.
+// Loads the keys of a thread, and their values, all in flight together.
+#block load(first, count, lane)
 #for i in ITEMS
     let at_{i} = lane + {i}u * WORKGROUP_SIZE;
     var key_{i}: Key;
@@ -215,6 +207,19 @@ fn segmented_sort_tiles(
     if at_{i} < count { loaded_{i} = values[first + at_{i}]; }
 #endif
 #end
+#end
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn segmented_sort_tiles(
+#put thread_builtins(lane, NETWORK)
+) {
+    let tile = workgroup_index(group);
+    let first = tile * TILE;
+    if first >= params.n { return; }
+    let count = min(TILE, params.n - first);
+#if SHORT
+    // Nearly every tile has heads: its keys come while they are read.
+#put load(first, count, lane)
 #endif
     if lane == 0u { atomicStore(&wg_most, 0u); }
 #if LISTED
@@ -248,16 +253,7 @@ fn segmented_sort_tiles(
     bits |= u32(lane == 0u);
     if is_headed {
 #if !SHORT
-        // All loads are in flight together.
-#for i in ITEMS
-        let at_{i} = lane + {i}u * WORKGROUP_SIZE;
-        var key_{i}: Key;
-        if at_{i} < count { key_{i} = keys[first + at_{i}]; }
-#if VALUES
-        var loaded_{i} = 0u;
-        if at_{i} < count { loaded_{i} = values[first + at_{i}]; }
-#endif
-#end
+#put load(first, count, lane)
 #endif
 #for i in ITEMS
         if at_{i} < TILE + CHUNK {
