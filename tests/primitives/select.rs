@@ -4,7 +4,7 @@ use crate::support::coverage::sample;
 use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{Ask, Grid, Program, Settings};
+use tilework::program::{Ask, DeviceProfile, Grid, Op, Program, Settings};
 use tilework::reference::{self, select};
 use tilework::{Element, Error, ErrorKind, HostArray, Result};
 
@@ -218,7 +218,8 @@ fn large_dispatches_are_launched_for_the_count() {
     let map = Map::new(MapFn::custom("fn map(x: T) -> T { return x + 1u; }"), n).in_place().counted();
     let map = map.variant("plain").plan::<u32>(gpu).unwrap();
     let indirect = |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
-    assert!(indirect(gather.program()) && indirect(map.program()));
+    let larger = Op::<u32>::lower(&Gather::new([1000, 1], 1 << 28).counted(), &DeviceProfile::h100()).unwrap();
+    assert!(indirect(&larger) && indirect(map.program()));
     let mut written = 0;
     for length in [1000, 0, 1 << 24, 5000, u32::MAX as usize] {
         let there = length.min(n);
