@@ -116,8 +116,8 @@ fn every_variant_takes_a_length_from_the_device() {
                 _ => &[None],
             };
             let variants = std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name));
-            // In the default run `auto`, and every fourth variant.
-            for (place, variant) in variants.enumerate().filter(|(place, _)| turn(*place, 4)) {
+            // In the default run `auto`, and every sixth variant.
+            for (place, variant) in variants.enumerate().filter(|(place, _)| turn(*place, 6)) {
                 let mut ran = 0;
                 // Each option compiles other kernels: in the default run a variant meets one.
                 let options = if coverage::all() { options } else { &options[place % options.len()..][..1] };

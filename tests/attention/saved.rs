@@ -155,8 +155,10 @@ fn gradients_from_saved_results_match_reference() {
     for device in devices() {
         // Heads of 8 and 64 elements as in the other tests, which compile the same kernels.
         check_gradients::<f32>(device, [2, 4, 2, 40, 37, 8, 8], causal);
-        let window = all().then_some(40);
-        check_gradients::<f16>(device, [1, 2, 2, 37, 70, 64, 64], Options { causal: true, window });
+        if device.main || all() {
+            let window = all().then_some(40);
+            check_gradients::<f16>(device, [1, 2, 2, 37, 70, 64, 64], Options { causal: true, window });
+        }
         if device.main {
             // Padded rows, and rows of single words.
             for &sizes in sample(&[[7, 5], [33, 20], [7, 12], [2, 2]], 1) {

@@ -148,8 +148,8 @@ fn kept(gpu: &Gpu) -> BTreeMap<String, u64> {
     gpu.memory().uses.into_iter().filter(|u| u.live > 0).map(|u| (u.label, u.live)).collect()
 }
 
-/// Runs `work` with each of its calls to wgpu failing in turn, once and from then on, in the default run one of the
-/// two. Its last `closing` calls only clean up.
+/// Runs `work` with each of its calls to wgpu failing in turn, once and from then on; in the default run with every
+/// second of them, by one of the two. Its last `closing` calls only clean up.
 fn every_place_may_fail(work: Work, closing: u64) {
     let Some(sound) = open() else { return };
     fail(&sound, 0..0);
@@ -159,9 +159,9 @@ fn every_place_may_fail(work: Work, closing: u64) {
     let usual = kept(&sound);
     let complete = std::env::var_os("TILEWORK_TESTS").is_some();
     let mut refused = 0;
-    for place in 0..all {
+    for place in (0..all).step_by(if complete { 1 } else { 2 }) {
         let ways = [place + 1, u64::MAX];
-        let one = (place % 2) as usize;
+        let one = (place / 2 % 2) as usize;
         for &last in if complete { &ways[..] } else { &ways[one..=one] } {
             let gpu = open().unwrap();
             fail(&gpu, place..last);
@@ -185,7 +185,7 @@ fn every_place_may_fail(work: Work, closing: u64) {
             assert_eq!(kept(&gpu), usual, "after a failure of call {place}");
         }
     }
-    assert!(refused >= if complete { all } else { all / 2 }, "{refused} of {all} calls were refused");
+    assert!(refused >= if complete { all } else { all / 4 }, "{refused} of {all} calls were refused");
     work(&sound).unwrap();
 }
 
