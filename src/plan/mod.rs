@@ -184,7 +184,10 @@ impl Report {
             ceilings: ceilings.or(profile.ceilings),
             operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
             kernels: kernels.map(|(kernel, interface)| KernelReport::new(kernel.label(), interface)).collect(),
-            multiprocessor: Multiprocessor::of_adapter(&profile.name).unwrap_or_default(),
+            multiprocessor: match Multiprocessor::of_adapter(&profile.name) {
+                Some(card) if profile.backend == "vulkan" => card.through_vulkan(),
+                card => card.unwrap_or_default(),
+            },
             facts: facts::facts(program, &interfaces, subgroup),
         }
     }
