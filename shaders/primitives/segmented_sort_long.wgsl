@@ -41,12 +41,12 @@ struct Params { n: u32, tiles: u32 }
 struct LongPlaces { before: u32, after: u32, count: u32 }
 
 fn long_places(tile: u32) -> LongPlaces {
-    let count = min(TILE, params.n - tile * TILE);
+    let count = min(TILE, extent() - tile * TILE);
     let mine = ends[tile];
     if mine == HEADLESS { return LongPlaces(count, count, count); }
     var places = LongPlaces(0u, count, count);
     if tile > 0u && ends[max(tile, 1u) - 1u] == HEADLESS { places.before = first_head(mine); }
-    if tile + 1u < params.tiles && ends[min(tile + 1u, params.tiles - 1u)] == HEADLESS {
+    if tile + 1u < tiles_there() && ends[min(tile + 1u, params.tiles - 1u)] == HEADLESS {
         places.after = last_head(mine);
     }
     return places;
@@ -61,7 +61,7 @@ fn segmented_sort_long_count(
     if tile > params.tiles { return; }
     var taken = 0u;
     var begun = 0u;
-    if tile < params.tiles {
+    if tile < tiles_there() {
         let places = long_places(tile);
         taken = places.before + places.count - places.after;
         begun = u32(places.after < places.count);
@@ -77,7 +77,7 @@ fn segmented_sort_long_take(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles { return; }
+    if tile >= tiles_there() { return; }
     let places = long_places(tile);
     for (var i = 0u; i < ITEMS; i++) {
         let at = i * WORKGROUP_SIZE + lane;
@@ -117,7 +117,7 @@ fn segmented_sort_long_move(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles { return; }
+    if tile >= tiles_there() { return; }
     let places = long_places(tile);
     for (var i = 0u; i < ITEMS; i++) {
         let at = i * WORKGROUP_SIZE + lane;

@@ -11,7 +11,7 @@ const LANES: u32 = 32u;
 const ITEMS: u32 = 14u;
 const SEAMS: u32 = 8u;
 
-struct Params { tiles: u32, above: u32 }
+struct Params { n: u32, above: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> ends: array<u32>;
 @group(0) @binding(2) var<storage, read_write> keys_out: array<Key>;
@@ -79,7 +79,7 @@ var<workgroup> wg_count: u32;
 
 // Lists the segment that straddles a seam, if it is for this dispatch.
 fn list_seam(seam: u32) {
-    if seam >= params.tiles { return; }
+    if seam >= tiles_there() { return; }
     let left = ends[seam - 1u];
     let right = ends[seam];
     if left == HEADLESS || right == HEADLESS { return; }

@@ -215,8 +215,8 @@ fn segmented_sort_tiles(
 ) {
     let tile = workgroup_index(group);
     let first = tile * TILE;
-    if first >= params.n { return; }
-    let count = min(TILE, params.n - first);
+    if first >= extent() { return; }
+    let count = min(TILE, extent() - first);
 #if SHORT
     // Nearly every tile has heads: its keys come while they are read.
 #put load(first, count, lane)
@@ -231,7 +231,7 @@ fn segmented_sort_tiles(
 #endif
     if lane <= WORDS {
         var bits = 0u;
-        if 32u * lane < count { bits = heads[first / 32u + lane]; }
+        if 32u * lane < count { bits = extractBits(heads[first / 32u + lane], 0u, min(count - 32u * lane, 32u)); }
         // The first of all keys begins a segment, whatever the offsets are.
         wg_heads[lane] = bits | u32(tile + lane == 0u);
     }

@@ -26,7 +26,8 @@ use crate::program::prelude::*;
 /// `keys` and `keys_out` have `n` elements, `offsets` (u32) has one more than there are segments, in ascending order;
 /// [`with_values`](Self::with_values) adds `values` and `values_out` of `n` u32 each. Segments may be empty or as long
 /// as `n`, and `n` may be 0. Keys before the first offset, and from the last one on, are sorted as segments of their
-/// own. Outputs must be other wgpu buffers than inputs.
+/// own. Outputs must be other wgpu buffers than inputs. With [`counted`](Self::counted) the device holds the number of
+/// keys; an offset from it on begins nothing.
 ///
 /// Offsets may be in any order and may leave the array: each offset below `n` begins a segment, and others are skipped.
 /// The output is always a permutation of the input.
@@ -66,11 +67,12 @@ pub struct SegmentedSort {
     segments: usize,
     descending: bool,
     values: bool,
+    counted: bool,
     variant: String,
 }
 
 kernel_params! { struct SegmentTilesParams { n: u32 } }
-kernel_params! { struct SegmentSeamsParams { tiles: u32, above: u32 } }
+kernel_params! { struct SegmentSeamsParams { n: u32, above: u32 } }
 kernel_params! { struct LongSegmentsParams { n: u32, tiles: u32 } }
 kernel_params! { struct SegmentedSortLaunchParams { tiles: u32, dispatches: u32 } }
 
@@ -102,7 +104,7 @@ const OWNERS: u64 = 16 * 256;
 impl SegmentedSort {
     /// Sorts the segments of `n` keys.
     pub fn new(n: usize, segments: usize) -> Self {
-        Self { n, segments, descending: false, values: false, variant: "auto".into() }
+        Self { n, segments, descending: false, values: false, counted: false, variant: "auto".into() }
     }
 
     /// Moves a u32 value with each key: operands `values` and `values_out`, which plans take by `with_values`.
@@ -119,6 +121,8 @@ impl SegmentedSort {
         self
     }
 
+    counted!(counted, "keys", "There may be anything behind it in the outputs.");
+
     variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -132,6 +136,7 @@ impl SegmentedSort {
         if self.values {
             program.operands.push(operand("values", DType::U32, n, Access::Read));
         }
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
         program.operands.push(operand("keys_out", dtype, n, Access::Write));
         if self.values {
             program.operands.push(operand("values_out", DType::U32, n, Access::Write));
@@ -147,7 +152,8 @@ impl SegmentedSort {
         let ends = program.scratch(4 * tiles as u64);
         let bound: Vec<_> = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         let (inputs, outputs) = bound.split_at(bound.len() - 1 - usize::from(self.values));
-        let inputs = [&inputs[..1], &inputs[2..]].concat();
+        let length = self.counted.then(|| inputs[inputs.len() - 1]);
+        let inputs = [&inputs[..1], &inputs[2..2 + usize::from(self.values)]].concat();
         let spec = key_spec(dtype, self.descending)?.flag("VALUES", self.values);
         let average = n / self.segments.max(1);
         let listed = LISTED.contains(&average);
@@ -164,10 +170,11 @@ impl SegmentedSort {
                 tiled.constant("LOG_LANES", lanes.ilog2())
             };
         }
-        let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_tiles", tiled));
-        let pairs = inputs.iter().zip(outputs).flat_map(|(input, output)| [*input, *output]);
-        let bindings = [heads, ends].into_iter().chain(pairs.clone()).collect();
-        program.dispatch(kernel, &SegmentTilesParams { n: count }, bindings, Grid::fold(tiles as u64));
+        let pairs: Vec<_> = inputs.iter().zip(outputs).flat_map(|(input, output)| [*input, *output]).collect();
+        let bindings = [&[heads, ends], &pairs[..]].concat();
+        let kernel = Kernel::of_file("primitives/segmented_sort_tiles", tiled);
+        let params = SegmentTilesParams { n: count };
+        add_step(&mut program, kernel, &params, (bindings, length), Grid::fold(tiles as u64));
         if tiles == 1 {
             return Ok(program);
         }
@@ -182,25 +189,27 @@ impl SegmentedSort {
                 (threads, items)
             };
             let spec = spec.constant("LANES", threads).constant("ITEMS", items);
-            let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_seams", spec));
-            let bindings = [ends].iter().chain(outputs).copied().collect();
+            let bindings = [&[ends], outputs].concat();
             let grid = Grid::fold((tiles as u64 - 1).div_ceil(seams.into()));
-            program.dispatch(kernel, &SegmentSeamsParams { tiles: tiles as u32, above }, bindings, grid);
+            let params = SegmentSeamsParams { n: count, above };
+            let kernel = Kernel::of_file("primitives/segmented_sort_seams", spec);
+            add_step(&mut program, kernel, &params, (bindings, length), grid);
             above = threads * items;
         }
-        self.sort_long(program, profile, by_key, ends, pairs.collect())
+        self.sort_long(program, profile, by_key, (ends, length), pairs)
     }
 
     /// Sorts the segments that hold a whole tile and more. `pairs` are each input and its output.
     fn sort_long(
-        &self, mut program: Program, profile: &DeviceProfile, by_key: Program, ends: Binding, pairs: Vec<Binding>,
+        &self, mut program: Program, profile: &DeviceProfile, by_key: Program,
+        (ends, there): (Binding, Option<Binding>), pairs: Vec<Binding>,
     ) -> Result<Program> {
         let Self { n, .. } = *self;
         let tiles = n.div_ceil(TILE);
         let params = LongSegmentsParams { n: n as u32, tiles: tiles as u32 };
-        let kernel = |program: &mut Program, step, flag| {
+        let kernel = |step, flag| {
             let spec = Spec::new().flag(flag, true).flag("VALUES", self.values && flag == "MOVE");
-            program.kernel(Kernel::library("primitives/segmented_sort_long", step, spec))
+            Kernel::library("primitives/segmented_sort_long", step, spec)
         };
         let scans = 2 * (tiles + 1);
         let [counts, sums] = [0, 1].map(|_| program.scratch(4 * scans as u64));
@@ -208,9 +217,9 @@ impl SegmentedSort {
         let [keys, positions, sorted, moved] = [0, 1, 2, 3].map(|_| program.scratch(4 * n as u64));
         let mut shared = Vec::new();
 
-        let count = kernel(&mut program, "segmented_sort_long_count", "COUNT");
+        let count = kernel("segmented_sort_long_count", "COUNT");
         let grid = Grid::fold((tiles as u64 + 1).div_ceil(256));
-        program.dispatch(count, &params, vec![ends, counts], grid);
+        add_step(&mut program, count, &params, (vec![ends, counts], there), grid);
         let scan = Op::<u32>::lower(&Scan::new(Sum, scans).exclusive(), profile)?;
         program.append_at(scan, &[(counts.resource, 0), (sums.resource, 0)], &mut shared);
 
@@ -230,8 +239,9 @@ impl SegmentedSort {
         program.dispatch(launch, &all, vec![sums, table, length, workgroups], Grid::fold(1));
         let launched = |place: u64| Grid::Indirect { resource: workgroups.resource, offset: 12 * place };
 
-        let take = kernel(&mut program, "segmented_sort_long_take", "TAKE");
-        program.dispatch(take, &params, vec![ends, sums, pairs[0], keys, positions], launched(each_tile));
+        let take = kernel("segmented_sort_long_take", "TAKE");
+        let bindings = vec![ends, sums, pairs[0], keys, positions];
+        add_step(&mut program, take, &params, (bindings, there), launched(each_tile));
         let at = |bindings: [Binding; 5]| bindings.map(|binding| (binding.resource, 0));
         let mut append = |program: &mut Program, (sort, places): (Program, Vec<Option<u64>>), operands| {
             let first = program.dispatches.len();
@@ -243,15 +253,26 @@ impl SegmentedSort {
         append(&mut program, by_key, [keys, positions, length, sorted, moved]);
 
         // The keys have been used: their places hold the segments of the sorted positions.
-        let own = kernel(&mut program, "segmented_sort_long_owners", "OWN");
-        program.dispatch(own, &params, vec![ends, sums, moved, keys], launched(each_owner));
+        let own = kernel("segmented_sort_long_owners", "OWN");
+        add_step(&mut program, own, &params, (vec![ends, sums, moved, keys], None), launched(each_owner));
         append(&mut program, by_segment, [keys, moved, length, sorted, positions]);
 
-        let into = kernel(&mut program, "segmented_sort_long_move", "MOVE");
+        let into = kernel("segmented_sort_long_move", "MOVE");
         let bindings = [ends, sums, positions].into_iter().chain(pairs).collect();
-        program.dispatch(into, &params, bindings, launched(each_tile));
+        add_step(&mut program, into, &params, (bindings, there), launched(each_tile));
         Ok(program)
     }
+}
+
+/// Adds a dispatch; the number of keys, if the device counts them, is the last binding.
+fn add_step<P: KernelParams>(
+    program: &mut Program, mut kernel: Kernel, params: &P, (mut bindings, length): (Vec<Binding>, Option<Binding>),
+    grid: Grid,
+) {
+    kernel.spec = limited(kernel.spec, length.is_some(), bindings.len() as u32 + 1);
+    bindings.extend(length);
+    let kernel = program.kernel(kernel);
+    program.dispatch(kernel, params, bindings, grid);
 }
 
 /// The workgroups of dispatches that the device launches: those of the whole array, and the keys of each, or 0 if any
@@ -300,6 +321,8 @@ operands! {
         fn record(keys: T, offsets: u32, keys_out: T);
         /// Takes values that move with the keys.
         optional with_values(values: u32, values_out: u32);
+        /// Takes the number of keys from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -315,7 +338,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("keys", "(n)"), ("[values]", "(n)")],
     types: &WORDS,
-    options: &[Setting::flag("descending")],
+    options: &[Setting::flag("descending"), LENGTH],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: SegmentedSort::variants,
@@ -346,8 +369,10 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let dtype = keys.dtype();
     let values = Values::asked(asked, n, false)?;
     let op = op.when(values.is_some(), SegmentedSort::with_values);
-    let given = values.iter().map(|values| Role::Given(values.array.clone()));
-    let outputs = Values::outputs(values.as_ref(), Role::Result(vec![n]));
+    let (length, output) = asked.length(1, vec![n])?;
+    let op = op.when(length.is_some(), SegmentedSort::counted);
+    let given = values.iter().map(|values| Role::Given(values.array.clone())).chain(length);
+    let outputs = Values::outputs(values.as_ref(), output);
     let operands = [Role::Given(keys), offsets].into_iter().chain(given).chain(outputs).collect();
     by_type!(asked, dtype, [f32, i32, u32], T => {
         Ok(Values::typed(values.as_ref(), 2, OpCall::new::<T>(op, operands)))
@@ -359,6 +384,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         op.clone().with_values().lower_as(DType::F32, profile)?,
         op.clone().descending().lower_as(DType::I32, profile)?,
+        op.clone().counted().lower_as(DType::U32, profile)?,
         op.lower_as(DType::U32, profile)?,
         SegmentedSort::new(900, 9).variant(variant).lower_as(DType::F32, profile)?,
         SegmentedSort::new(900, 90).variant(variant).lower_as(DType::U32, profile)?,

@@ -133,12 +133,13 @@ pub fn merge_sort_positions<T: Copy>(keys: &[T], less: impl Fn(T, T) -> bool) ->
 }
 
 fn judge_segmented_sort(call: &OpCall) -> Result<Vec<Wanted>> {
-    let (shape, offsets) = (output_shape(call, 0), input::<u32>(call, 1)?);
+    let (settings, offsets) = (settings(call)?, input::<u32>(call, 1)?);
     by_input!(call, 0, [f32, i32, u32], T => {
         let keys = input::<T>(call, 0)?;
-        let places = segmented_sort_positions(keys, offsets, settings(call)?.has("descending"));
-        let mut all = vec![Wanted::exact(&shape, places.iter().map(|&i| keys[i]).collect::<Vec<T>>())?];
-        if call.inputs().count() > 2 {
+        let there = there(call, keys.len())?;
+        let places = segmented_sort_positions(&keys[..there], offsets, settings.has("descending"));
+        let mut all = vec![moved(call, keys, &places)?];
+        if call.inputs().count() > 2 + usize::from(settings.array("length").is_some()) {
             all.push(moved_values(call, 2, &places)?);
         }
         Ok(all)
