@@ -305,7 +305,7 @@ pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Sca
 #[cfg(feature = "primitives")]
 pub use primitives::{Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
 #[cfg(feature = "primitives")]
-pub use primitives::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
+pub use primitives::{Asum, Dot, Iamax, Iamin, KeyBits, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
@@ -350,7 +350,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{Argsort, Categorical, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
     #[cfg(feature = "primitives")]
-    pub use crate::{Asum, Dot, Iamax, Iamin, LowerBound, Merge, Nrm2, UpperBound};
+    pub use crate::{Asum, Dot, Iamax, Iamin, KeyBits, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]

@@ -11,15 +11,31 @@ const PAD: u32 = 4294967295u; // a word of a key that no other comes after
 #if WIDE
 alias Key = vec2<u32>;
 
+const FLIP_HIGH: u32 = FLIP; // of the upper word
+const PAD_HIGH: u32 = PAD;
+
+fn padding() -> Key { return Key(PAD, PAD_HIGH); }
+
+fn order(key: Key) -> Key {
+#if FLOAT
+    let sign = bitcast<u32>(bitcast<i32>(key.y) >> 31u);
+    let is_nan = (key.y & 0x7fffffffu) + u32(key.x != 0u) > 0x7ff00000u;
+    return select(key ^ Key(sign, sign | 0x80000000u) ^ Key(FLIP), Key(0xffffffffu), is_nan);
+#else
+    return key ^ Key(FLIP, FLIP_HIGH);
+#endif
+}
+
 fn digit_at(key: Key, shift: u32, mask: u32) -> u32 {
-    let low = key.x ^ FLIP;
-    let high = key.y ^ FLIP;
+    let number = order(key);
     // A shift by all 32 bits is not defined, hence in two steps.
-    let below = (low >> (shift & 31u)) | ((high << 1u) << (31u - (shift & 31u)));
-    return select(below, high >> (shift & 31u), shift >= 32u) & mask;
+    let below = (number.x >> (shift & 31u)) | ((number.y << 1u) << (31u - (shift & 31u)));
+    return select(below, number.y >> (shift & 31u), shift >= 32u) & mask;
 }
 #else
 alias Key = u32;
+
+fn padding() -> Key { return PAD; }
 
 fn order(key: Key) -> u32 {
 #if HALVES

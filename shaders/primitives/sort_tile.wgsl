@@ -36,7 +36,7 @@ fn first_key() -> u32 { return row * row_size * ITEMS_PER_THREAD + lane; }
 fn load_key(at: u32, end: u32) -> Key { return given_key(keys_in[min(at, end - 1u)]); }
 
 // Past the end come keys that are sorted behind all others; nothing is written of them.
-fn pad_key(key: Key, at: u32, end: u32) -> Key { return select(Key(PAD), key, at < end); }
+fn pad_key(key: Key, at: u32, end: u32) -> Key { return select(padding(), key, at < end); }
 
 // Turns the counts of digits into places in the tile, and claims room in the output for each digit.
 fn split_digits() {

@@ -142,7 +142,7 @@ pub use set_difference::SetDifference;
 pub use set_intersection::SetIntersection;
 pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
-pub use sort::RadixSort;
+pub use sort::{KeyBits, RadixSort};
 pub use split_parts::SplitParts;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};

@@ -41,7 +41,8 @@ use std::ops::Range;
 /// Keys of u8, i8, f16, u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep
 /// their order either way. Floats have the total order -inf ... -0, +0 ... +inf. Every NaN comes last, ascending and
 /// descending,
-/// and NaNs keep their order and their bits. [`bits`](RadixSort::bits) sorts by some bits of the key only, which
+/// and NaNs keep their order and their bits. [`keys_as`](RadixSort::keys_as) takes i16, u16, i64 and f64, too.
+/// [`bits`](RadixSort::bits) sorts by some bits of the key only, which
 /// takes fewer passes.
 ///
 /// # Precision and determinism
@@ -78,12 +79,25 @@ pub struct RadixSort {
     descending: bool,
     bits: Option<Range<u32>>,
     function: Option<MapFn>,
+    keys_as: Option<KeyBits>,
     /// Keys are the parts that elements belong to.
     keys: Option<PartKeys>,
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
     form: SortForm,
+}
+
+/// The number that the bits of a key are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeyBits {
+    /// An integer without sign.
+    Unsigned,
+    /// An integer in two's complement.
+    Signed,
+    /// A float of IEEE 754, of 16 bits or more.
+    Float,
 }
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -99,6 +113,7 @@ impl RadixSort {
             descending: false,
             bits: None,
             function: None,
+            keys_as: None,
             keys: None,
             variant: "auto".into(),
             tile: None,
@@ -200,6 +215,30 @@ impl RadixSort {
         self
     }
 
+    /// Sorts keys by the number that their bits are: integers of 16 bits in buffers of f16, i64 and f64 in buffers of u64.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::primitives::KeyBits;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let keys = [2.5f64, -1.0, 0.0].map(f64::to_bits);
+    /// # if gpu.upload(&keys).is_err() { return Ok(()); }
+    /// let (keys, keys_out) = (gpu.upload(&keys)?, gpu.alloc::<u64>(3)?);
+    /// let sort = RadixSort::new(3).keys_as(KeyBits::Float).plan::<u64>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// sort.record(&mut rec, &keys, &keys_out)?;
+    /// rec.submit()?;
+    /// assert_eq!(keys_out.read()?, [-1.0, 0.0, 2.5].map(f64::to_bits));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn keys_as(mut self, bits: KeyBits) -> Self {
+        self.keys_as = Some(bits);
+        self
+    }
+
     variants!(variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
@@ -220,6 +259,13 @@ impl RadixSort {
     }
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        if let (Some(bits), Some(_)) = (self.keys_as, &self.function) {
+            return Err(err!(
+                InvalidArgument,
+                "{}: a function of keys that are {bits:?}; map them before",
+                self.form.op()
+            ));
+        }
         if narrow::is_narrow(dtype) {
             return self.lower_narrow(dtype, profile);
         }
@@ -277,6 +323,22 @@ fn check_bits(op: &str, dtype: DType, bits: &Range<u32>) -> Result<()> {
         bits.start,
         bits.end
     ))
+}
+
+/// As [`key_spec`], for keys whose bits are numbers of another kind.
+fn bits_spec(dtype: DType, bits: KeyBits, descending: bool) -> Result<Spec> {
+    match (dtype.size(), bits) {
+        (4, KeyBits::Unsigned) => key_spec(DType::U32, descending),
+        (4, KeyBits::Signed) => key_spec(DType::I32, descending),
+        (4, KeyBits::Float) => key_spec(DType::F32, descending),
+        (8, KeyBits::Unsigned) => key_spec(dtype, descending),
+        (8, KeyBits::Signed) => {
+            let flip = if descending { u32::MAX >> 1 } else { 1 << 31 };
+            Ok(key_spec(dtype, descending)?.constant("FLIP_HIGH", flip).constant("PAD_HIGH", !flip))
+        }
+        (8, KeyBits::Float) => Ok(key_spec(dtype, descending)?.constant("PAD", u32::MAX >> 1).flag("FLOAT", true)),
+        _ => Err(err!(Unsupported, "sort: keys of {dtype} that are {bits:?}")),
+    }
 }
 
 /// Returns the spec by which `sort_key.wgsl` converts a key to an unsigned number.

@@ -461,6 +461,48 @@ fn narrow_keys_sort_in_their_order() {
     }
 }
 
+/// Keys of i16, u16, i64 and f64. Numbers ascend with keys; NaN has the largest and is last either way.
+#[test]
+fn keys_sort_by_the_number_that_their_bits_are() {
+    #[track_caller]
+    fn check<T: Element>(gpu: &Gpu, keys: &[T], bits: KeyBits, number: impl Fn(&T) -> i128) {
+        let Ok(given) = gpu.upload(keys) else { return };
+        for (variant, descending) in variants().flat_map(|variant| [(variant, false), (variant, true)]) {
+            let sort = RadixSort::new(keys.len()).keys_as(bits).variant(variant);
+            let sort = sort.when(descending, RadixSort::descending);
+            let Some(plan) = supported(sort.plan::<T>(gpu)) else { continue };
+            let sorted = gpu.alloc::<T>(keys.len()).unwrap();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &given, &sorted).unwrap();
+            rec.submit().unwrap();
+            let mut want = keys.to_vec();
+            want.sort_by_key(|key| match number(key) {
+                number if descending && number < i128::MAX => -number,
+                number => number,
+            });
+            same(&format!("{bits:?} by {variant}"), &sorted.read().unwrap(), &want);
+        }
+    }
+    for device in devices() {
+        let mut random = Random::new(5);
+        let halves: Vec<half::f16> = (0..3001).map(|_| half::f16::from_bits(random.next() as u16)).collect();
+        check(&device.gpu, &halves, KeyBits::Signed, |x| i128::from(x.to_bits() as i16));
+        check(&device.gpu, &halves, KeyBits::Unsigned, |x| i128::from(x.to_bits()));
+        let special =
+            [0.0, -0.0, 1.0, -1.0, f64::INFINITY, -f64::INFINITY, f64::NAN, -f64::NAN, 5e-324].map(f64::to_bits);
+        let words: Vec<u64> = (0..3001).map(|_| random.next()).chain(special).collect();
+        check(&device.gpu, &words, KeyBits::Signed, |&x| i128::from(x as i64));
+        check(&device.gpu, &words, KeyBits::Float, |&x| match x as i64 {
+            _ if f64::from_bits(x).is_nan() => i128::MAX,
+            bits => i128::from(bits ^ (((bits >> 63) as u64) >> 1) as i64),
+        });
+        let refused = |sort: RadixSort| Op::<u8>::lower(&sort, device.gpu.profile()).map_err(|e| e.kind());
+        assert_eq!(refused(RadixSort::new(9).keys_as(KeyBits::Float)).err(), Some(ErrorKind::Unsupported));
+        let mapped = RadixSort::new(9).mapped(MapFn::Neg).keys_as(KeyBits::Signed);
+        assert_eq!(refused(mapped).err(), Some(ErrorKind::InvalidArgument));
+    }
+}
+
 #[test]
 fn wide_values_move_with_their_keys() {
     for device in devices() {

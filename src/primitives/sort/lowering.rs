@@ -1,5 +1,5 @@
 use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
-use super::{RadixSort, SortForm, check_bits, key_spec};
+use super::{RadixSort, SortForm, bits_spec, check_bits, key_spec};
 use crate::primitives::Gather;
 use crate::program::prelude::*;
 use std::ops::Range;
@@ -75,7 +75,10 @@ fn check_wide(op: &str, form: SortForm) -> Result<()> {
 
 impl<'a> SortLowering<'a> {
     pub(super) fn new(desc: &RadixSort, form: SortForm, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
-        let spec = key_spec(dtype, desc.descending)?;
+        let spec = match desc.keys_as {
+            None => key_spec(dtype, desc.descending)?,
+            Some(bits) => bits_spec(dtype, bits, desc.descending)?,
+        };
         let mut first = spec.clone();
         if let Some(function) = &desc.function {
             function.check_fused(form.op(), dtype)?;

@@ -1,6 +1,6 @@
 //! Sorts of keys of 8 and 16 bits: by words that hold a key and its number.
 
-use super::RadixSort;
+use super::{KeyBits, RadixSort};
 use crate::program::prelude::*;
 
 kernel_params! { struct SortNarrowParams { n: u32 } }
@@ -11,14 +11,19 @@ pub(super) fn is_narrow(dtype: DType) -> bool {
 }
 
 /// How keys become numbers.
-fn spec(dtype: DType, descending: bool) -> Spec {
-    let (bits, sign): (u32, u32) = match dtype {
-        DType::F16 => (16, 0),
-        DType::I8 => (8, 0x80),
-        _ => (8, 0),
+fn spec(dtype: DType, keys_as: Option<KeyBits>, descending: bool) -> Result<Spec> {
+    let own = match dtype {
+        DType::F16 => KeyBits::Float,
+        DType::I8 => KeyBits::Signed,
+        _ => KeyBits::Unsigned,
     };
+    let (number, bits) = (keys_as.unwrap_or(own), 8 * dtype.size() as u32);
+    if number == KeyBits::Float && bits < 16 {
+        return Err(err!(Unsupported, "sort: keys of {dtype} that are {number:?}"));
+    }
     let all = if descending { (1 << bits) - 1 } else { 0 };
-    Spec::new().constant("PACK", 32 / bits).constant("FLIP", all ^ sign).flag("FLOAT", dtype == DType::F16)
+    let flip = if number == KeyBits::Signed { all ^ (1 << (bits - 1)) } else { all };
+    Ok(Spec::new().constant("PACK", 32 / bits).constant("FLIP", flip).flag("FLOAT", number == KeyBits::Float))
 }
 
 impl RadixSort {
@@ -30,7 +35,7 @@ impl RadixSort {
         if let Some(function) = &self.function {
             function.check_fused(op, dtype)?;
         }
-        let sort = Self { descending: false, bits: Some(bits), function: None, ..self.clone() };
+        let sort = Self { descending: false, bits: Some(bits), function: None, keys_as: None, ..self.clone() };
         let sort = sort.lower_as(DType::U32, profile)?;
         let mut program = Program::new(op, sort.decision.clone());
         let narrow = |operand: &Operand| match operand.name {
@@ -52,7 +57,7 @@ impl RadixSort {
         let sorted = if keys_out.is_some() { program.scratch(4 * u64::from(n)) } else { words };
         let per_word = u64::from(32 / width);
         let (params, grid) = (SortNarrowParams { n }, Grid::fold(u64::from(n).div_ceil(per_word).div_ceil(256)));
-        let spec = spec(dtype, self.descending);
+        let spec = spec(dtype, self.keys_as, self.descending)?;
         let of = |index, operands: &[Operand]| Binding::operand(index, operands);
 
         let file = "primitives/sort_narrow";
