@@ -54,7 +54,8 @@ var<workgroup> wg_listed: atomic<u32>;
 #endif
 #if NETWORK
 // Where segments that a subgroup sorts begin and end, 16 bits each.
-var<workgroup> wg_short: array<u32, TILE / (CHUNK + 1u)>;
+const LISTS: u32 = TILE / (CHUNK + 1u);
+var<workgroup> wg_short: array<u32, LISTS>;
 var<workgroup> wg_shorts: atomic<u32>;
 #endif
 // Chunks of the longest segment that has several.
@@ -106,6 +107,29 @@ fn head_from(at: u32) -> u32 {
     return select(32u * word + firstTrailingBit(bits), TILE, bits == 0u);
 }
 
+#if SHORT && NETWORK
+// Lists the segments that begin in word `w` of the heads; marks the tile in wg_most if one is too long for LANES, or if
+// there are too many. The part of a segment that began in an earlier tile is sorted by itself.
+fn list_segments(w: u32, count: u32) {
+    var bits = wg_heads[w] | u32(w == 0u);
+    while bits != 0u {
+        let begin = 32u * w + firstTrailingBit(bits);
+        bits &= bits - 1u;
+        var end = 32u * w + firstTrailingBit(bits);
+        if bits == 0u { end = head_from(32u * w + 32u); }
+        end = min(end, count);
+        if end > begin + 1u {
+            let slot = atomicAdd(&wg_shorts, 1u);
+            if slot >= LISTS || end - begin > REACH {
+                atomicMax(&wg_most, 1u);
+            } else {
+                wg_short[slot] = begin | (end << 16u);
+            }
+        }
+    }
+}
+#endif
+
 // Writes the thread's items to the tile.
 #block keep(base, count)
 #for i in CHUNK
@@ -118,37 +142,66 @@ fn head_from(at: u32) -> u32 {
 #end
 #end
 
-#if LISTED && !VALUES && !FLOAT
 // The lesser of two numbers first.
 #block exchange(i, j)
     least = min(number_{i}, number_{j});
     number_{j} = max(number_{i}, number_{j});
     number_{i} = least;
 #end
-#endif
 
-#if NETWORK
-#block compare(i, j)
-    least = min(x_{i}, x_{j});
-    x_{j} = max(x_{i}, x_{j});
-    x_{i} = least;
+// M. W. Green's network for 16 numbers (1969); it sorts 15 without the last.
+#block green(count)
+#for e in 4
+#for i in {count} / 2
+#put exchange({((i >> e) << (e + 1)) + i % (1 << e)}, {((i >> e) << (e + 1)) + i % (1 << e) + (1 << e)})
+#end
+#end
+#put exchange(5, 10)
+#put exchange(6, 9)
+#put exchange(3, 12)
+#put exchange(13, 14)
+#put exchange(4, 8)
+#put exchange(7, 11)
+#put exchange(1, 2)
+#put exchange(1, 4)
+#put exchange(7, 13)
+#put exchange(2, 8)
+#put exchange(11, 14)
+#put exchange(2, 4)
+#put exchange(5, 6)
+#put exchange(9, 10)
+#put exchange(11, 13)
+#put exchange(3, 8)
+#put exchange(7, 12)
+#put exchange(6, 8)
+#put exchange(10, 12)
+#put exchange(3, 5)
+#put exchange(7, 9)
+#put exchange(3, 4)
+#put exchange(5, 6)
+#put exchange(7, 8)
+#put exchange(9, 10)
+#put exchange(11, 12)
+#put exchange(6, 7)
+#put exchange(8, 9)
 #end
 
+#if NETWORK
 // Compares with the numbers that other lanes hold: the lower lane keeps the lesser ones.
-#block compare_lanes(mask, bit, each, mirrored)
+#block exchange_lanes(mask, bit, each, mirrored)
 #for e in each
 #if {mirrored}
-    let other_{e} = subgroupShuffleXor(x_{each - 1 - e}, {mask}u);
+    let other_{e} = subgroupShuffleXor(number_{each - 1 - e}, {mask}u);
 #else
-    let other_{e} = subgroupShuffleXor(x_{e}, {mask}u);
+    let other_{e} = subgroupShuffleXor(number_{e}, {mask}u);
 #endif
 #end
     let keeps_least = (lane & {bit}u) == 0u;
 #for e in each
 #if SHORT
-    x_{e} = select(other_{e}, x_{e}, (x_{e} < other_{e}) == keeps_least);
+    number_{e} = select(other_{e}, number_{e}, (number_{e} < other_{e}) == keeps_least);
 #else
-    x_{e} = select(max(x_{e}, other_{e}), min(x_{e}, other_{e}), keeps_least);
+    number_{e} = select(max(number_{e}, other_{e}), min(number_{e}, other_{e}), keeps_least);
 #endif
 #end
 #end
@@ -159,43 +212,65 @@ fn head_from(at: u32) -> u32 {
 fn sort_by_{1 << log}(begin: u32, size: u32, lane: u32) {
     // They may begin in any order.
 #for e in 1 << log
-    var x_{e} = 4294967295u; // stays behind the others
-    if lane + {e}u * LANES < size { x_{e} = wg_numbers[begin + lane + {e}u * LANES]; }
+    var number_{e} = 4294967295u; // stays behind the others
+    if lane + {e}u * LANES < size { number_{e} = wg_numbers[begin + lane + {e}u * LANES]; }
 #end
     var least: u32;
+#if log == 4
+#put green(16)
+#endif
 #for stage in LOG_LANES + log
+#if log < 4 || stage >= 4
 #if {2 << stage} > {1 << log}
     {
-#put compare_lanes({(2 << stage >> log) - 1}, {1 << stage >> log}, {1 << log}, true)
+#put exchange_lanes({(2 << stage >> log) - 1}, {1 << stage >> log}, {1 << log}, true)
     }
 #else
 #for i in 1 << stage
 #for run in 1 << log >> (stage + 1)
-#put compare({(run << (stage + 1)) + i}, {(run << (stage + 1)) + (2 << stage) - 1 - i})
+#put exchange({(run << (stage + 1)) + i}, {(run << (stage + 1)) + (2 << stage) - 1 - i})
 #end
 #end
 #endif
 #for step in stage
 #if {1 << stage >> (step + 1)} >= {1 << log}
     {
-#put compare_lanes({1 << stage >> (step + 1 + log)}, {1 << stage >> (step + 1 + log)}, {1 << log}, false)
+#put exchange_lanes({1 << stage >> (step + 1 + log)}, {1 << stage >> (step + 1 + log)}, {1 << log}, false)
     }
 #else
 #for i in 1 << stage >> (step + 1)
 #for run in 1 << log >> (stage - step)
-#put compare({(run << (stage - step)) + i}, {(run << (stage - step)) + i + (1 << stage >> (step + 1))})
+#put exchange({(run << (stage - step)) + i}, {(run << (stage - step)) + i + (1 << stage >> (step + 1))})
 #end
 #end
 #endif
 #end
+#endif
 #end
 #for e in 1 << log
-    if lane * {1 << log}u + {e}u < size { wg_numbers[begin + lane * {1 << log}u + {e}u] = x_{e}; }
+    if lane * {1 << log}u + {e}u < size { wg_numbers[begin + lane * {1 << log}u + {e}u] = number_{e}; }
 #end
 }
 
 #end
 #endif
+// Writes the keys that a thread loaded to the tile.
+#block hold()
+#for i in ITEMS
+        if at_{i} < TILE + CHUNK {
+            wg_numbers[at_{i}] = number_of(key_{i});
+#if VALUES
+            wg_values[at_{i}] = loaded_{i};
+#endif
+        }
+#end
+#end
+
+#block note_ends()
+        let front = head_from(0u);
+        ends[tile] = select(front | (head_below(TILE) << 16u), HEADLESS, front == TILE);
+#end
+
 // Loads the keys of a thread, and their values, all in flight together.
 #block load(first, count, lane)
 #for i in ITEMS
@@ -237,6 +312,23 @@ fn segmented_sort_tiles(
     }
     workgroupBarrier();
 
+    var is_headed = true;
+    var begin = 0u;
+    var start = 0u;
+    var end = 0u;
+    var is_long = false;
+    var len = 0u;
+    var first_block = 0u;
+    var place = 0u;
+#if SHORT && NETWORK
+#put hold()
+    if lane < WORDS { list_segments(lane, count); }
+    workgroupBarrier();
+    if lane == 0u { wg_runs = atomicLoad(&wg_most); }
+    if workgroupUniformLoad(&wg_runs) != 0u {
+    if lane == 0u { atomicStore(&wg_shorts, 0u); }
+    workgroupBarrier();
+#endif
     // The heads in the places that this thread owns, and around them.
     let block = CHUNK * (lane / 2u);
     let is_second = lane % 2u != 0u;
@@ -248,26 +340,21 @@ fn segmented_sort_tiles(
     bits &= (1u << owned) - 1u;
     let before = head_below(own);
     let after = head_from(own + owned);
-    let is_headed = bits != 0u || before < TILE || after < TILE;
+    is_headed = bits != 0u || before < TILE || after < TILE;
     // The part of a segment that began in an earlier tile is sorted by itself.
     bits |= u32(lane == 0u);
+#if !(SHORT && NETWORK)
     if is_headed {
 #if !SHORT
 #put load(first, count, lane)
 #endif
-#for i in ITEMS
-        if at_{i} < TILE + CHUNK {
-            wg_numbers[at_{i}] = number_of(key_{i});
-#if VALUES
-            wg_values[at_{i}] = loaded_{i};
-#endif
-        }
-#end
+#put hold()
     }
+#endif
 
     // The segment longer than CHUNK of which a chunk begins in the thread's places.
-    var begin = select(before, 0u, before == TILE);
-    var start = block;
+    begin = select(before, 0u, before == TILE);
+    start = block;
     var others = bits;
     if is_second {
         if bits != 0u { begin = own + firstLeadingBit(bits); }
@@ -277,8 +364,8 @@ fn segmented_sort_tiles(
         if (bits & 1u) != 0u { begin = own; }
         others &= ~1u;
     }
-    var end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
-    var is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
+    end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
+    is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
 #if NETWORK
     if is_long && end - begin <= REACH {
         if start == begin { wg_short[atomicAdd(&wg_shorts, 1u)] = begin | (end << 16u); }
@@ -294,9 +381,7 @@ fn segmented_sort_tiles(
 #endif
     workgroupBarrier();
     if lane == 0u {
-        var found = HEADLESS;
-        if is_headed { found = head_from(0u) | (head_below(TILE) << 16u); }
-        ends[tile] = found;
+#put note_ends()
         wg_runs = atomicLoad(&wg_most);
     }
 #if LISTED
@@ -315,9 +400,9 @@ fn segmented_sort_tiles(
 #else
     let chunk_block = block;
 #endif
-    let len = select(0u, min(chunk_block + CHUNK, end) - start, is_long);
-    let first_block = begin / CHUNK * CHUNK;
-    let place = (chunk_block - min(first_block, chunk_block)) / CHUNK;
+    len = select(0u, min(chunk_block + CHUNK, end) - start, is_long);
+    first_block = begin / CHUNK * CHUNK;
+    place = (chunk_block - min(first_block, chunk_block)) / CHUNK;
 
     // The chunk, then the short segments that begin in the thread's places, sorted in registers.
     var rest = select(0u, bits, is_headed);
@@ -369,45 +454,19 @@ fn segmented_sort_tiles(
 #end
         }
 #else
-        // Equal numbers are the same, so any network will do: M. W. Green's for 16 (1969), without the last.
+        // Equal numbers are the same, so any network will do.
         var least: u32;
-#for e in 4
-#for i in CHUNK / 2
-#put exchange({((i >> e) << (e + 1)) + i % (1 << e)}, {((i >> e) << (e + 1)) + i % (1 << e) + (1 << e)})
-#end
-#end
-#put exchange(5, 10)
-#put exchange(6, 9)
-#put exchange(3, 12)
-#put exchange(13, 14)
-#put exchange(4, 8)
-#put exchange(7, 11)
-#put exchange(1, 2)
-#put exchange(1, 4)
-#put exchange(7, 13)
-#put exchange(2, 8)
-#put exchange(11, 14)
-#put exchange(2, 4)
-#put exchange(5, 6)
-#put exchange(9, 10)
-#put exchange(11, 13)
-#put exchange(3, 8)
-#put exchange(7, 12)
-#put exchange(6, 8)
-#put exchange(10, 12)
-#put exchange(3, 5)
-#put exchange(7, 9)
-#put exchange(3, 4)
-#put exchange(5, 6)
-#put exchange(7, 8)
-#put exchange(9, 10)
-#put exchange(11, 12)
-#put exchange(6, 7)
-#put exchange(8, 9)
+#put green(CHUNK)
 #endif
 #put keep(at, size)
         size = 0u;
     }
+#if SHORT && NETWORK
+    } else if lane == WORKGROUP_SIZE - 1u {
+        // Its subgroup is idle in most tiles.
+#put note_ends()
+    }
+#endif
 
 #if NETWORK
     let shorts = atomicLoad(&wg_shorts);

@@ -121,7 +121,10 @@ fn segments_at_the_ends_of_chunks_match_the_reference() {
 fn keys_of_short_segments_match_the_reference() {
     let n = 9001;
     let growing: Vec<usize> = (0..300).collect();
-    let lengths: [&[usize]; 6] = [
+    // More segments in a tile than are listed, and a segment whose end is alone in the last tile.
+    let (crowd, alone) = ([&[2; 150], &[6000][..]].concat(), [&[60; 30], &[130][..]].concat());
+    let lengths: [&[usize]; 7] = [
+        &crowd,
         &[100],
         &[16, 17, 32, 33, 64, 65, 128, 129, 256, 257],
         &growing,
@@ -137,6 +140,7 @@ fn keys_of_short_segments_match_the_reference() {
             let few: Vec<i32> = random.elements::<i32>(n).iter().map(|x| x % 5).collect();
             check(device, &few, &offsets(n, lengths), true);
         }
+        check(device, &random.elements::<u32>(1930), &offsets(1930, &alone), true);
     }
 }
 
