@@ -20,8 +20,11 @@
 
 #[doc = include_str!("browser.md")]
 pub mod browser {}
-#[doc = include_str!("coming_from_cuda.md")]
-pub mod coming_from_cuda {}
+#[allow(unused_imports, reason = "links of the page")]
+pub mod coming_from_cuda {
+    #![doc = include_str!("coming_from_cuda.md")]
+    use crate::{guides::*, *};
+}
 #[doc = include_str!("cuda.md")]
 pub mod cuda {}
 #[doc = include_str!("device_counts.md")]
