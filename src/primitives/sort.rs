@@ -215,7 +215,7 @@ impl RadixSort {
         self
     }
 
-    /// Sorts keys by the number that their bits are: integers of 16 bits in buffers of f16, i64 and f64 in those of u64.
+    /// Sorts keys by the number that their bits are: integers of 16 bits in buffers of f16, i64 and f64 in u64.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
