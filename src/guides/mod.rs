@@ -18,32 +18,29 @@
 //!
 //! [`architecture`](crate::architecture) explains how the crate itself is built.
 
-#[doc = include_str!("browser.md")]
-pub mod browser {}
-#[allow(unused_imports, reason = "links of the page")]
-pub mod coming_from_cuda {
-    #![doc = include_str!("coming_from_cuda.md")]
-    use crate::{guides::*, *};
+/// Pages whose links name items of the root and other pages.
+macro_rules! pages {
+    ($($page:ident $file:literal)*) => {$(
+        #[allow(unused_imports, reason = "links of the page")]
+        pub mod $page {
+            #![doc = include_str!($file)]
+            use crate::{guides::*, *};
+        }
+    )*};
 }
-#[doc = include_str!("cuda.md")]
-pub mod cuda {}
-#[doc = include_str!("device_counts.md")]
-pub mod device_counts {}
-#[doc = include_str!("larger_than_memory.md")]
-pub mod larger_than_memory {}
-#[doc = include_str!("ops.md")]
-pub mod ops {}
-#[doc = include_str!("own_device.md")]
-pub mod own_device {}
-#[doc = include_str!("own_kernel.md")]
-pub mod own_kernel {}
-#[doc = include_str!("precision.md")]
-pub mod precision {}
-#[doc = include_str!("profiling.md")]
-pub mod profiling {}
-#[doc = include_str!("shards.md")]
-pub mod shards {}
-#[doc = include_str!("testing_kernels.md")]
-pub mod testing_kernels {}
-#[doc = include_str!("training.md")]
-pub mod training {}
+
+pages! {
+    browser "browser.md"
+    coming_from_cuda "coming_from_cuda.md"
+    cuda "cuda.md"
+    device_counts "device_counts.md"
+    larger_than_memory "larger_than_memory.md"
+    ops "ops.md"
+    own_device "own_device.md"
+    own_kernel "own_kernel.md"
+    precision "precision.md"
+    profiling "profiling.md"
+    shards "shards.md"
+    testing_kernels "testing_kernels.md"
+    training "training.md"
+}

@@ -91,10 +91,11 @@ const LISTED: std::ops::RangeInclusive<usize> = 32..=TILE;
 const JOINED: u32 = 16;
 /// Average length up to which 8 lanes sort a segment, keys are loaded ahead, a thread lists the segments of a word of
 /// heads, and subgroups merge the parts of segments in two tiles. 2^26 u32 on an H100 (Vulkan, driver 580.159.04):
-/// segments of 100 in 426 us, of 40 in 422; where threads list what begins in their places, and by a bitonic network
-/// alone, 507 and 475. The lists save 57, Green's network 15. Of 200, 779 us before that, and 659 without all. Before
-/// that, 16 lanes a segment took 17 us more, 4 lanes 106. Pairs of 100 take 1,044 us by loads ahead, and 1,083 without;
-/// networks of pairs with their places save 34 more, but pairs of 1,000 take 2,851 us by them, and 2,205 without.
+/// segments of 100 in 422 us, of 40 in 417; with lists by the threads that own the places and a bitonic network alone,
+/// 503 and 473 (the lists save 57 of 504, Green's network 15). Before that, 16 lanes a segment took 17 us more, 4 lanes
+/// 106, and segments of 200 779 us by all this, and 659 without. Pairs of 100 take 1,044 us by loads ahead, and 1,083
+/// without; networks of pairs with their places save 34 more, but pairs of 1,000 take 2,851 us by them, and 2,205
+/// without.
 const SHORT: usize = 112;
 /// Positions of a workgroup that finds their segments.
 const OWNERS: u64 = 16 * 256;

@@ -215,24 +215,8 @@ impl RadixSort {
         self
     }
 
-    /// Sorts keys by the number that their bits are: integers of 16 bits in buffers of f16, i64 and f64 in u64.
-    ///
-    /// ```
-    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-    /// use tilework::prelude::*;
-    /// use tilework::primitives::KeyBits;
-    ///
-    /// let gpu = Gpu::new()?;
-    /// let keys = [2.5f64, -1.0, 0.0].map(f64::to_bits);
-    /// # if gpu.upload(&keys).is_err() { return Ok(()); }
-    /// let (keys, keys_out) = (gpu.upload(&keys)?, gpu.alloc::<u64>(3)?);
-    /// let sort = RadixSort::new(3).keys_as(KeyBits::Float).plan::<u64>(&gpu)?;
-    /// let mut rec = gpu.recorder();
-    /// sort.record(&mut rec, &keys, &keys_out)?;
-    /// rec.submit()?;
-    /// assert_eq!(keys_out.read()?, [-1.0, 0.0, 2.5].map(f64::to_bits));
-    /// # Ok::<(), tilework::Error>(())
-    /// ```
+    /// Sorts keys by the number that their bits are: integers of 16 bits in buffers of f16, i64 and f64 in u64, as
+    /// `RadixSort::new(n).keys_as(KeyBits::Float).plan::<u64>(&gpu)` sorts what `f64::to_bits` gives.
     #[must_use]
     pub fn keys_as(mut self, bits: KeyBits) -> Self {
         self.keys_as = Some(bits);
