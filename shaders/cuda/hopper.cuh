@@ -22,6 +22,13 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrives at the barrier of another block of the cluster.
+__device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned block) {
+    asm volatile(
+        "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(block) : "memory");
+}
+
 // Waits until the phase of this parity ends.
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     asm volatile(
@@ -59,11 +66,29 @@ __device__ __forceinline__ void named_arrive(unsigned id, unsigned threads) {
 // Makes writes to shared memory visible to products and the copy engine.
 __device__ __forceinline__ void shared_ready() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Copies a box of a three-dimensional tensor, innermost dimension first, to shared memory.
-__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned barrier, int x, int y, int z) {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
-        ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
+// Waits for all threads of the block, or of all BLOCKS of the cluster.
+template <int BLOCKS> __device__ __forceinline__ void blocks_sync() {
+    if (BLOCKS > 1) {
+        asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    } else {
+        __syncthreads();
+    }
+}
+
+// Copies a box of a three-dimensional tensor, innermost dimension first, to shared memory; with `blocks`, a bit for
+// each, to the same place in these of the cluster.
+__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned barrier, int x, int y, int z,
+                                         unsigned blocks = 0) {
+    if (blocks > 0) {
+        asm volatile(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+            "{%3, %4, %5}], [%2], %6;"
+            ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"((unsigned short)blocks) : "memory");
+    } else {
+        asm volatile(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+            ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
+    }
 }
 
 template <int COUNT> __device__ __forceinline__ void more_registers() {
@@ -100,6 +125,9 @@ template <int COUNT> __device__ __forceinline__ void pin(Sum (&d)[COUNT]) {
 #define NUMBERS_20 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9," NUMBERS(1)
 #define NUMBERS_32 NUMBERS_20 NUMBERS(2) "%30,%31"
 #define NUMBERS_64 NUMBERS_20 NUMBERS(2) NUMBERS(3) NUMBERS(4) NUMBERS(5) "%60,%61,%62,%63"
+#define NUMBERS_96                                                                                                     \
+    NUMBERS_20 NUMBERS(2) NUMBERS(3) NUMBERS(4) NUMBERS(5) NUMBERS(6) NUMBERS(7) NUMBERS(8)                            \
+    "%90,%91,%92,%93,%94,%95"
 #define NUMBERS_128                                                                                                    \
     NUMBERS_20 NUMBERS(2) NUMBERS(3) NUMBERS(4) NUMBERS(5) NUMBERS(6) NUMBERS(7) NUMBERS(8) NUMBERS(9) NUMBERS(10)     \
     NUMBERS(11) "%120,%121,%122,%123,%124,%125,%126,%127"
@@ -110,7 +138,8 @@ template <int COUNT> __device__ __forceinline__ void pin(Sum (&d)[COUNT]) {
 #define SUMS_32_FROM(d, i) SUMS_8(d, i), SUMS_8(d, i + 8), SUMS_8(d, i + 16), SUMS_8(d, i + 24)
 #define SUMS_32(d) SUMS_32_FROM(d, 0)
 #define SUMS_64(d) SUMS_32(d), SUMS_32_FROM(d, 32)
-#define SUMS_128(d) SUMS_64(d), SUMS_32_FROM(d, 64), SUMS_32_FROM(d, 96)
+#define SUMS_96(d) SUMS_64(d), SUMS_32_FROM(d, 64)
+#define SUMS_128(d) SUMS_96(d), SUMS_32_FROM(d, 96)
 // Operand numbers after the sums.
 #define AFTER_32(i) AFTER_32_##i
 #define AFTER_32_0 "%32"
@@ -124,6 +153,10 @@ template <int COUNT> __device__ __forceinline__ void pin(Sum (&d)[COUNT]) {
 #define AFTER_64_2 "%66"
 #define AFTER_64_3 "%67"
 #define AFTER_64_4 "%68"
+#define AFTER_96(i) AFTER_96_##i
+#define AFTER_96_0 "%96"
+#define AFTER_96_1 "%97"
+#define AFTER_96_2 "%98"
 #define AFTER_128(i) AFTER_128_##i
 #define AFTER_128_0 "%128"
 #define AFTER_128_1 "%129"

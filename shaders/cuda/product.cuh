@@ -167,7 +167,7 @@ __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, b
         __syncwarp();
         const int row = first_row + i * 16;
         if (fours) {
-#pragma unroll 2
+#pragma unroll 4
             for (int at = lane * 4; at < 16 * PART_N; at += 128) {
                 const int line = at / PART_N, col = at % PART_N;
                 const int left = n - first_col - col;
@@ -184,7 +184,7 @@ __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, b
                 }
             }
         } else {
-#pragma unroll 2
+#pragma unroll 8
             for (int at = lane; at < 16 * PART_N; at += 32) {
                 const int line = at / PART_N, col = at % PART_N;
                 if (row + line < m && first_col + col < n) {

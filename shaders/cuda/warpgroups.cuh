@@ -1,13 +1,15 @@
 // Products by warpgroups (Hopper). Blocks stay and walk over tiles of C: one thread has the copy engine fill stages of
-// shared memory, and two warpgroups multiply them, each 64 rows by TILE_N columns of its tile. Elements out of range
-// arrive as zeros. The epilogue is included before.
+// shared memory, and CONSUMERS warpgroups multiply them, each 64 rows by TILE_N columns of its tile. Two blocks may form
+// a cluster, of tiles one below the other (CLUSTER_M) or side by side (CLUSTER_N): each loads half of the factor that
+// they share, for both. Elements out of range arrive as zeros. The epilogue is included before.
 // A_MAJOR: rows of op(A) are innermost in memory; B_MAJOR: columns of op(B) are; tf32 and bytes have neither. SPLIT:
 // each f32 comes as two of tf32, in two places (gemm_pack.cu), and three of their four products are summed.
 #pragma once
 
 #include "cuda/hopper.cuh"
 
-#define TILE_M 128
+#define TILE_M (64 * CONSUMERS)
+#define CLUSTER (CLUSTER_M * CLUSTER_N)
 #define LINE_BYTES 128 // of a row in a stage: what the swizzle is for
 #if FACTOR_TF32
 #define TILE_K 32
@@ -25,13 +27,22 @@
 #define B_BYTES (TILE_N * LINE_BYTES)
 #define STAGE_BYTES (PARTS * (A_BYTES + B_BYTES))
 #define BLOCK_BYTES (64 * LINE_BYTES) // 64 rows or columns of a stage
-#define CONSUMERS 2
+#if CONSUMERS == 2
+#define REGISTERS 232
+#define REGISTERS_LEFT 40
+#else
+#define REGISTERS 160
+#define REGISTERS_LEFT 32
+#endif
 // Tiles one below the other that blocks of a wave share: their factors stay in the second cache.
-#define BAND 16
+#define BAND (2048 / (TILE_M * CLUSTER_M))
 
 #if TILE_N == 256
 #define SUMS 128
 #define COLUMNS "m64n256"
+#elif TILE_N == 192
+#define SUMS 96
+#define COLUMNS "m64n192"
 #elif TILE_N == 128
 #define SUMS 64
 #define COLUMNS "m64n128"
@@ -66,10 +77,10 @@
 #define A_STEP ((A_MAJOR ? 16 * LINE_BYTES : 32) >> 4)
 #define B_STEP ((B_MAJOR ? 16 * LINE_BYTES : 32) >> 4)
 
-// Sums leave through shared memory of the warp, 32 columns of 16 rows at a time; pairs of them hit no bank twice.
-#define OUT_COLUMNS 32
-#define OUT_PITCH 40
-#define OUT_WARP (16 * OUT_PITCH)
+// Sums leave through shared memory of the warp, 64 columns of 8 rows at a time: rows of whole lines, without bank
+// conflicts.
+#define OUT_PITCH 72
+#define OUT_WARP (8 * OUT_PITCH)
 
 // The place of a tile of C.
 struct Tile {
@@ -80,9 +91,10 @@ struct Tile {
 struct Walk {
     int tiles_m, tiles_n, count, steps, slices, slice_steps;
 
+    // Counts the tiles of a cluster as one.
     __device__ Walk(int m, int n, int k, int products, int slices, int slice_k) : slices(slices) {
-        tiles_m = (m + TILE_M - 1) / TILE_M;
-        tiles_n = (n + TILE_N - 1) / TILE_N;
+        tiles_m = (m + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M);
+        tiles_n = (n + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
         count = tiles_m * tiles_n * products * slices;
         steps = (k + TILE_K - 1) / TILE_K;
         slice_steps = (slice_k + TILE_K - 1) / TILE_K;
@@ -99,15 +111,36 @@ struct Walk {
         const int first = within / (BAND * tiles_n) * BAND;
         const int rows = min(tiles_m - first, BAND);
         const int inside = within - first * tiles_n;
-        return {(first + inside % rows) * TILE_M, inside / rows * TILE_N, product};
+        const int row = (first + inside % rows) * CLUSTER_M, col = inside / rows * CLUSTER_N, rank = blockIdx.x % CLUSTER;
+        return {(row + rank % CLUSTER_M) * TILE_M, (col + rank / CLUSTER_M) * TILE_N, product};
     }
 };
+
+// Loads a tile of a factor, SIDE rows or columns of the result from `at` on: all of it, or one of SHARE parts, for the
+// `blocks` of the cluster that share it.
+template <int SIDE, bool MAJOR, int SHARE>
+__device__ __forceinline__ void fetch_side(unsigned to, const TensorMap *map, unsigned barrier, int at, int k, int product,
+                                           int part, unsigned blocks) {
+    if (MAJOR) {
+        const int line = part * (TILE_K / SHARE);
+#pragma unroll
+        for (int i = 0; i < SIDE; i += 64)
+            copy_box(to + (i + line) * LINE_BYTES, map, barrier, at + i, k + line, product, blocks);
+    } else {
+        const int line = part * (SIDE / SHARE);
+        copy_box(to + line * LINE_BYTES, map, barrier, k, at + line, product, blocks);
+    }
+}
 
 // The work of one thread: loads tiles of the factors into the stages as these become free.
 __device__ void fetch(const Walk &walk, unsigned stages, unsigned full, unsigned empty, const TensorMap *const *a,
                       const TensorMap *const *b, int each_a, int each_b) {
     Ring<STAGES> ring;
-    for (int index = blockIdx.x; index < walk.count; index += gridDim.x) {
+    // This block's place in the cluster, and the blocks of its row and column.
+    const int down = blockIdx.x % CLUSTER_M, across = blockIdx.x % CLUSTER / CLUSTER_M;
+    const unsigned in_row = CLUSTER_N > 1 ? ((1 << CLUSTER) - 1) / ((1 << CLUSTER_M) - 1) << down : 0;
+    const unsigned in_column = CLUSTER_M > 1 ? ((1 << CLUSTER_M) - 1) << CLUSTER_M * across : 0;
+    for (int index = blockIdx.x / CLUSTER; index < walk.count; index += gridDim.x / CLUSTER) {
         const Tile at = walk.tile(index);
         const int product = at.product / walk.slices, first = walk.first_step(at), steps = walk.steps_of(at);
         const int product_a = product * each_a, product_b = product * each_b;
@@ -118,24 +151,11 @@ __device__ void fetch(const Walk &walk, unsigned stages, unsigned full, unsigned
             barrier_wait(empty + 8 * ring.stage, ring.parity ^ 1);
             barrier_expect(barrier, STAGE_BYTES);
 #pragma unroll
-            for (int part = 0; part < PARTS; part++, to += A_BYTES) {
-#if A_MAJOR
-                copy_box(to, a[part], barrier, at.row, k, product_a);
-                copy_box(to + BLOCK_BYTES, a[part], barrier, at.row + 64, k, product_a);
-#else
-                copy_box(to, a[part], barrier, k, at.row, product_a);
-#endif
-            }
+            for (int part = 0; part < PARTS; part++, to += A_BYTES)
+                fetch_side<TILE_M, A_MAJOR, CLUSTER_N>(to, a[part], barrier, at.row, k, product_a, across, in_row);
 #pragma unroll
-            for (int part = 0; part < PARTS; part++, to += B_BYTES) {
-#if B_MAJOR
-#pragma unroll
-                for (int i = 0; i < TILE_N; i += 64)
-                    copy_box(to + i * LINE_BYTES, b[part], barrier, at.col + i, k, product_b);
-#else
-                copy_box(to, b[part], barrier, k, at.col, product_b);
-#endif
-            }
+            for (int part = 0; part < PARTS; part++, to += B_BYTES)
+                fetch_side<TILE_N, B_MAJOR, CLUSTER_M>(to, b[part], barrier, at.col, k, product_b, down, in_column);
         }
     }
 }
@@ -145,7 +165,11 @@ __device__ void multiply_tile(Sum (&sums)[SUMS], Ring<STAGES> &ring, int steps, 
                               unsigned empty) {
     const int lane = threadIdx.x % 32;
     const auto release = [&](int stage) {
+#if CLUSTER > 1
+        if (lane < CLUSTER) barrier_arrive_at(empty + 8 * stage, lane);
+#else
         if (lane == 0) barrier_arrive(empty + 8 * stage);
+#endif
     };
 #if SPLIT
     float step_sums[SUMS];
@@ -210,29 +234,30 @@ struct Products {
         if (threadIdx.x == 0) {
             for (int s = 0; s < STAGES; s++) {
                 barrier_init(full + 8 * s, 1);
-                barrier_init(empty + 8 * s, 4 * CONSUMERS);
+                barrier_init(empty + 8 * s, 4 * CONSUMERS * CLUSTER);
             }
             barriers_ready();
         }
-        __syncthreads();
+        blocks_sync<CLUSTER>();
 
         const Walk walk(m, n, k, products, slices, slice_k);
         if (threadIdx.x >= 128 * CONSUMERS) {
-            fewer_registers<40>();
+            fewer_registers<REGISTERS_LEFT>();
             if (threadIdx.x == 128 * CONSUMERS) {
                 fetch(walk, stages, full, empty, a, b, each_a, each_b);
             }
-            return;
+        } else {
+            more_registers<REGISTERS>();
+            Sum *const own = reinterpret_cast<Sum *>(shared + STAGES * STAGE_BYTES) + threadIdx.x / 32 * OUT_WARP;
+            Ring<STAGES> ring;
+            for (int index = blockIdx.x / CLUSTER; index < walk.count; index += gridDim.x / CLUSTER) {
+                Sum sums[SUMS];
+                multiply_tile(sums, ring, walk.steps_of(walk.tile(index)), stages, full, empty);
+                finish(walk.tile(index), sums, own, end);
+            }
         }
-        more_registers<232>();
-
-        Sum *const own = reinterpret_cast<Sum *>(shared + STAGES * STAGE_BYTES) + threadIdx.x / 32 * OUT_WARP;
-        Ring<STAGES> ring;
-        for (int index = blockIdx.x; index < walk.count; index += gridDim.x) {
-            Sum sums[SUMS];
-            multiply_tile(sums, ring, walk.steps_of(walk.tile(index)), stages, full, empty);
-            finish(walk.tile(index), sums, own, end);
-        }
+        // The other block still loads into this one's memory, and arrives at its barriers.
+        if (CLUSTER > 1) blocks_sync<CLUSTER>();
     }
 
     // Writes a tile. A thread has two neighbours of each eight columns, in two of the warp's sixteen rows.
@@ -241,28 +266,36 @@ struct Products {
         Element *const to = c + at.product * stride_c;
         const bool fours = (ldc | stride_c) % 4 == 0;
 #pragma unroll
-        for (int part = 0; part < TILE_N / OUT_COLUMNS; part++) {
+        for (int part = 0; part < TILE_N / 32; part++) {
+            const int first_row = at.row + warp * 16 + part % 2 * 8, first_col = at.col + part / 2 * 64;
             __syncwarp();
 #pragma unroll
-            for (int i = 0; i < OUT_COLUMNS / 4; i++) {
-                const int from = OUT_COLUMNS / 2 * part + 2 * i;
-                *reinterpret_cast<Sum2 *>(own + (lane / 4 + i % 2 * 8) * OUT_PITCH + i / 2 * 8 + lane % 4 * 2) =
+            for (int i = 0; i < 8; i++) {
+                const int from = part / 2 * 32 + 4 * i + part % 2 * 2;
+                *reinterpret_cast<Sum2 *>(own + lane / 4 * OUT_PITCH + 8 * i + lane % 4 * 2) =
                     two_sums(sums[from], sums[from + 1]);
             }
             __syncwarp();
-            const int col = at.col + part * OUT_COLUMNS + lane % 8 * 4;
-            // Not unrolled: its activation is long.
+            if (fours) {
+#pragma unroll(ACTIVATION ? 1 : 4) // an activation is long
+                for (int i = 0; i < 4; i++) {
+                    const int line = 2 * i + lane / 16, row = first_row + line, col = first_col + lane % 16 * 4;
+                    const Sum *const from = own + line * OUT_PITCH + lane % 16 * 4;
+                    if (row >= m || col >= n) continue;
+                    Element *const four_to = to + row * ldc + col;
+                    if (col + 4 <= n) {
+                        end.four(four_to, row, col, *reinterpret_cast<const Sum4 *>(from));
+                    } else {
 #pragma unroll 1
-            for (int i = 0; i < 4; i++) {
-                const int row = at.row + warp * 16 + 4 * i + lane / 8;
-                const Sum *const from = own + (4 * i + lane / 8) * OUT_PITCH + lane % 8 * 4;
-                if (row >= m || col >= n) continue;
-                Element *const four_to = to + row * ldc + col;
-                if (fours && col + 4 <= n) {
-                    end.four(four_to, row, col, *reinterpret_cast<const Sum4 *>(from));
-                } else {
-#pragma unroll 1
-                    for (int e = 0; e < 4 && col + e < n; e++) end.one(four_to + e, row, col + e, from[e]);
+                        for (int e = 0; col + e < n; e++) end.one(four_to + e, row, col + e, from[e]);
+                    }
+                }
+            } else {
+#pragma unroll(ACTIVATION ? 2 : 8)
+                for (int i = 0; i < 16; i++) {
+                    const int row = first_row + i / 2, col = first_col + i % 2 * 32 + lane;
+                    if (row < m && col < n)
+                        end.one(to + row * ldc + col, row, col, own[i / 2 * OUT_PITCH + i % 2 * 32 + lane]);
                 }
             }
         }

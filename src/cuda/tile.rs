@@ -260,10 +260,7 @@ const TURING: &[TileRow] = &[
 
 /// f16 and bf16. The rates, and the seconds below, are those with which [`TileRow::seconds`] best predicts 1,100 times
 /// of 40 products by these tiles and slices on an H100 (driver 580): the way that it picks takes 1.01 of the fastest
-/// way's time on average, at most 1.13. Measured with `mma`, TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed. Row 1:
-/// 19, 96, 357, 415, 389. Row 2: 19, 95, 348, 385, 390. Row 3: 25, 127, 274, 312, 332. Row 4: 33, 153, 195, 218, 229.
-/// Row 5: 43, 130, 151, 168, 176. With `wmma` rows 1 and 2 reach 18, 88, 338, 337, 380 and 18, 90, 349, 390, 375. With
-/// TILE_K = 32 row 1 reaches 323 at 4096 cubed.
+/// way's time on average, at most 1.13.
 const HALVES: &[TileRow] = &[
     row([128, 256, 64], [2, 4], 3, 1, [449.0, 1.0], "415 TFLOP/s of f16 at 4096 cubed on an H100"),
     row([256, 128, 64], [4, 2], 3, 1, [471.0, 0.97], "390 TFLOP/s of f16 at 4096 cubed on an H100"),
@@ -303,8 +300,7 @@ const STRICT: &[TileRow] = &[
     row([32, 32, 16], [1, 2], 4, 4, [15.0, 0.4], "not measured"),
 ];
 
-/// Signed bytes, in tiles of as many bytes as [`HALVES`]. Measured on an H100 (driver 580) with `mma` and the row that
-/// suits, TOP/s at 512, 1024, 2048, 4096 and 8192 cubed: 30, 200, 613, 749, 813.
+/// Signed bytes, in tiles of as many bytes as [`HALVES`].
 const BYTES: &[TileRow] = &[
     row([128, 256, 128], [2, 4], 3, 1, [830.0, 1.0], "749 TOP/s at 4096 cubed on an H100"),
     row([128, 128, 128], [2, 2], 3, 2, [624.0, 0.84], "not measured"),

@@ -374,7 +374,10 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         let gemm = if i % 2 == 0 { Gemm::new(3, 32, 2000) } else { Gemm::new(32, 2, 2000).trans_b() };
         programs.push(lower(&gemm.variant("narrow").beta((i % 3) as f32).product, types.0, profile)?);
     }
-    programs.push(lower(&Product::new(4096, 4096, 4096), ProductTypes::MIXED, profile)?);
+    // Large tiles, and clusters of them.
+    for side in [4096, 3000] {
+        programs.push(lower(&Product::new(side, side, side), ProductTypes::MIXED, profile)?);
+    }
     Ok(programs)
 }
 

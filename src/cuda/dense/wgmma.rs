@@ -18,42 +18,63 @@ pub(super) const VARIANT: CudaVariant = CudaVariant {
     arch: Arch::Sm90a,
 };
 
-const TILE_M: u32 = 128;
 /// Bytes of a row of a factor in a stage.
 const LINE_BYTES: u32 = 128;
-/// Two warpgroups that multiply and one that copies.
-const THREADS: u32 = 384;
-/// Bytes of shared memory to write out sums: 16 rows of 40 floats for each of eight warps.
-const OUTPUT_BYTES: u32 = 8 * 16 * 40 * 4;
+/// Bytes of shared memory of a block on Hopper, less a kilobyte for barriers.
+const SHARED: u32 = 226 << 10;
 /// Seconds until the first tile's products begin.
-const BEGUN: f64 = 3.2e-6;
+const BEGUN: f64 = 3.0e-6;
 /// Side of the square that one block copies.
 const PACKED: usize = 64;
 
 #[derive(Debug, Clone)]
 pub(super) struct WgmmaTiling {
+    /// Warpgroups that multiply, each 64 rows of a tile; one more copies.
+    consumers: u32,
     tile_n: u32,
-    stages: u32,
-    /// f16 TFLOP/s of full waves on an H100.
+    /// Blocks one below the other, and side by side, that load what they share once.
+    cluster: [u32; 2],
+    /// f16 TFLOP/s of products alone on an H100.
     rate: f64,
 }
 
-const NARROWEST: WgmmaTiling = WgmmaTiling { tile_n: 64, stages: 8, rate: 559.0 };
-const NARROW: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 6, rate: 607.0 };
-const WIDE: WgmmaTiling = WgmmaTiling { tile_n: 256, stages: 4, rate: 733.0 };
+const fn tiling(consumers: u32, tile_n: u32, cluster: [u32; 2], rate: f64) -> WgmmaTiling {
+    WgmmaTiling { consumers, tile_n, cluster, rate }
+}
+
+const NARROW: WgmmaTiling = tiling(2, 128, [1, 1], 700.0);
+const WIDE: WgmmaTiling = tiling(2, 256, [1, 1], 730.0);
+/// Microseconds of f16 at 1024, 2048, 3000, 4096 and 8192 cubed on an H100 (driver 580), in turn with cuBLAS, which
+/// takes 19, 29, 88, 214 and 1656.
+const TILINGS: &[WgmmaTiling] = &[
+    tiling(2, 64, [1, 1], 560.0),  // 8, 47, 258, 377
+    NARROW,                        // 10, 30, 186, 219
+    tiling(2, 192, [1, 1], 740.0), // 13, 39, 153, 240, 1631
+    WIDE,                          // 16, 28, 158, 212, 1646
+    tiling(3, 128, [1, 1], 745.0), // 13, 40, 153, 242
+    tiling(3, 192, [1, 1], 780.0), // 17, 30, 125, 235, 1712
+    tiling(2, 192, [2, 1], 740.0), // 14, 40, 110, 244
+    tiling(2, 256, [2, 1], 730.0), // 17, 29, 124, 216
+    tiling(3, 192, [2, 1], 780.0), // 19, 32, 100, 237
+    tiling(3, 192, [1, 2], 780.0), // 18, 32, 100, 237
+];
 /// Of split factors: three products of tf32.
-const SPLIT: WgmmaTiling = WgmmaTiling { tile_n: 128, stages: 3, rate: 600.0 };
+const SPLIT: WgmmaTiling = tiling(2, 128, [1, 1], 600.0);
 
-/// Seconds of a tile beside its products: the first loads of a block, or its stores.
-const TILE_END: f64 = 0.5e-6;
+/// Seconds to store an element of a tile, half of that for the last one, and to begin a cluster. The times of 18
+/// products by these tilings on an H100 are predicted within 0.9 to 1.15 for 156 of 176.
+const STORED: f64 = 7.6e-11;
+const CLUSTERED: f64 = 1.3e-6;
 
-/// How much slower tiles are from rows that are no multiple of 32 bytes apart: 3000 cubed takes 159 us, 2048 cubed 27.
-const APART: f64 = 1.4;
+/// Bytes that the copy engine of a multiprocessor of an H100 loads in a second, and how much longer that takes where
+/// rows are no multiple of 32 bytes apart.
+const FETCHED: f64 = 75e9;
+const APART: f64 = 1.95;
 
 impl WgmmaTiling {
     /// Lists the tilings of a type of factors.
     pub(super) fn all(factor: TileFactor) -> &'static [Self] {
-        if factor == TileFactor::Split { &[SPLIT] } else { &[NARROWEST, NARROW, WIDE] }
+        if factor == TileFactor::Split { &[SPLIT] } else { TILINGS }
     }
 
     pub(super) fn of_bytes(n: usize) -> Self {
@@ -61,44 +82,74 @@ impl WgmmaTiling {
     }
 
     pub(super) fn is(&self, factor: TileFactor, tile: ProductTile) -> bool {
-        [tile.m, tile.n, tile.k] == [TILE_M, self.tile_n, Self::tile_k(factor)]
+        [tile.m, tile.n, tile.k] == [self.tile_m(), self.tile_n, Self::tile_k(factor)]
     }
 
-    pub(super) fn tiles(&self, product: &Product) -> u64 {
-        let of = |extent: usize, side: u32| (extent as u64).div_ceil(u64::from(side));
-        of(product.m, TILE_M) * of(product.n, self.tile_n) * product.batch as u64
+    fn tile_m(&self) -> u32 {
+        64 * self.consumers
     }
 
-    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` if rows of a factor are
-    /// no multiple of 32 bytes apart.
-    pub(super) fn seconds(
-        &self, work: &TileWork, [steps, slices]: [usize; 2], (factor, apart): (TileFactor, bool), profile: &CudaProfile,
-    ) -> f64 {
-        let of = |extent: usize, side: u32| extent.div_ceil(side as usize) as f64;
-        let tiles = of(work.m, TILE_M) * of(work.n, self.tile_n) * (work.products * slices) as f64;
-        let processors = f64::from(profile.multiprocessors);
-        let waves = (tiles / processors).ceil();
-        let slower = match factor {
-            TileFactor::Split => 6.0,
-            TileFactor::Tf32 => 2.0,
-            _ => 1.0,
+    /// Returns the tiles of a product, whole clusters of them.
+    fn tiles(&self, m: usize, n: usize, products: usize) -> u64 {
+        let of = |extent: usize, side: u32, blocks: u32| {
+            (extent as u64).div_ceil(u64::from(side * blocks)) * u64::from(blocks)
         };
-        let tile = f64::from(TILE_M * self.tile_n * Self::tile_k(factor));
-        let rate = self.rate * 1e12 * tile::relative_rate(profile) / processors;
-        let step = 2.0 * tile * slower * if apart { APART } else { 1.0 } / rate;
-        let summed = waves * (steps as f64 * step + TILE_END);
+        let [down, across] = self.cluster;
+        of(m, self.tile_m(), down) * of(n, self.tile_n, across) * products as u64
+    }
+
+    /// Returns the blocks that run at once, whole clusters of them.
+    fn resident(&self, profile: &CudaProfile) -> u32 {
+        let blocks = self.cluster[0] * self.cluster[1];
+        profile.multiprocessors / blocks * blocks
+    }
+
+    pub(super) fn tiles_of(&self, product: &Product) -> u64 {
+        self.tiles(product.m, product.n, product.batch)
+    }
+
+    /// Predicts the seconds of a product whose k is cut into slices of so many steps; `apart` for a factor whose rows
+    /// are no multiple of 32 bytes apart. Either products or loads are the slower.
+    pub(super) fn seconds(
+        &self, work: &TileWork, [steps, slices]: [usize; 2], (factor, apart): (TileFactor, [bool; 2]),
+        profile: &CudaProfile,
+    ) -> f64 {
+        let tiles = self.tiles(work.m, work.n, work.products * slices) as f64;
+        let [down, across] = self.cluster;
+        let processors = f64::from(profile.multiprocessors);
+        let waves = (tiles / f64::from(self.resident(profile))).ceil();
+        let (slower, parts) = match factor {
+            TileFactor::Split => (6.0, 2.0),
+            TileFactor::Tf32 => (2.0, 1.0),
+            _ => (1.0, 1.0),
+        };
+        let each = tile::relative_rate(profile) / processors;
+        let elements = f64::from(self.tile_m() * self.tile_n);
+        let multiplied = 2.0 * elements * f64::from(Self::tile_k(factor)) * slower / (self.rate * 1e12 * each);
+        // Few multiprocessors wait less for rows that lie across sectors.
+        let longer = 1.0 + (APART - 1.0) * (tiles / processors).min(1.0).powi(2);
+        let lines = |side: u32, sharers: u32, apart| f64::from(side / sharers) * if apart { longer } else { 1.0 };
+        let fetched = lines(self.tile_m(), across, apart[0]) + lines(self.tile_n, down, apart[1]);
+        let loaded = fetched * parts * f64::from(LINE_BYTES) / (FETCHED * 132.0 * each);
+        let summed = waves * steps as f64 * multiplied.max(loaded) + (waves - 0.5) * elements * STORED;
+        let begun = if down * across > 1 { BEGUN + CLUSTERED } else { BEGUN };
         // Few multiprocessors do not reach the memory's bandwidth.
         let few = tiles.min(processors) * tile::LOADED;
-        BEGUN + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)).min(few))
+        begun + summed.max(work.bytes / (tile::REACHED * tile::bandwidth(profile)).min(few))
     }
 
     fn describe(&self, factor: TileFactor) -> String {
-        format!("{TILE_M} x {} x {}", self.tile_n, Self::tile_k(factor))
+        format!("{} x {} x {}", self.tile_m(), self.tile_n, Self::tile_k(factor))
     }
 
-    fn shared(&self, factor: TileFactor) -> u32 {
+    /// Returns the stages that fit, and the bytes of shared memory.
+    fn shared(&self, factor: TileFactor) -> [u32; 2] {
         let parts = if factor == TileFactor::Split { 2 } else { 1 };
-        self.stages * parts * (TILE_M + self.tile_n) * LINE_BYTES + OUTPUT_BYTES
+        let stage = parts * (self.tile_m() + self.tile_n) * LINE_BYTES;
+        // Sums are written out through 8 rows of 72 floats for each warp.
+        let output = 4 * self.consumers * 8 * 72 * 4;
+        let stages = (SHARED - output) / stage;
+        [stages, stages * stage + output]
     }
 
     /// Returns the inner extent of a stage, in elements.
@@ -139,12 +190,14 @@ pub(super) fn refusal(of: &CudaProduct<'_>, factor: TileFactor) -> Option<crate:
     }
     let none = |tile| !WgmmaTiling::all(factor).iter().any(|tiling| tiling.is(factor, tile));
     of.product.tile.filter(|tile| none(*tile)).map(|_| {
-        let tiles: Vec<_> = WgmmaTiling::all(factor).iter().map(|tiling| tiling.describe(factor)).collect();
+        let mut tiles: Vec<_> = WgmmaTiling::all(factor).iter().map(|tiling| tiling.describe(factor)).collect();
+        tiles.sort_unstable();
+        tiles.dedup();
         err!(
             InvalidArgument,
             "{}: the tiles of the variant `wgmma` are {}; take one of these, or use `mma`",
             of.name,
-            tiles.join(" and ")
+            tiles.join(", ")
         )
     })
 }
@@ -154,13 +207,16 @@ pub(super) fn lower(
     end: &ProductEnd, profile: &CudaProfile,
 ) -> Result<()> {
     let product = of.product;
-    program.decision.because(format_args!(
-        "tile {} in {} stages, measured on an H100",
-        form.describe(factor),
-        form.stages
-    ));
+    let [stages, shared] = form.shared(factor);
+    program.decision.because(format_args!("tile {} in {stages} stages, measured on an H100", form.describe(factor)));
+    let [down, across] = form.cluster;
+    let blocks = down * across;
+    if blocks > 1 {
+        let which = if down > 1 { "B" } else { "A" };
+        program.decision.because(format_args!("{blocks} blocks load {which} once"));
+    }
     let [a, b] = if product.has_product() {
-        [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
+        [(0, product.m, [form.tile_m(), across]), (1, product.n, [form.tile_n, down])]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
     } else {
         let nothing = ArgMemory::Scratch(program.scratch(256));
@@ -174,13 +230,16 @@ pub(super) fn lower(
     let kernel = tile::kernel(&of.name, VARIANT.name, factor, source, entry)?;
     let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
     let kernel = kernel
+        .define("CONSUMERS", form.consumers)
         .define("TILE_N", form.tile_n)
-        .define("STAGES", form.stages)
+        .define("CLUSTER_M", down)
+        .define("CLUSTER_N", across)
+        .define("STAGES", stages)
         .define("A_MAJOR", u32::from(a.major))
         .define("B_MAJOR", u32::from(b.major));
     let kernel = program.kernel(end.end.define(kernel));
 
-    let blocks = (form.tiles(product) * way.slices as u64).min(u64::from(profile.multiprocessors)) as u32;
+    let grid = (form.tiles_of(product) * way.slices as u64).min(u64::from(form.resident(profile))) as u32;
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
@@ -190,8 +249,9 @@ pub(super) fn lower(
     args.extend([end.c_layout.at.ld, end.c_layout.stride].map(|x| Arg::U64(x as u64)));
     args.extend([way.slices, way.slice_k].map(|x| Arg::U32(x as u32)));
     args.extend(end.last.clone());
-    let shared = form.shared(factor);
-    program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
+    let threads = 128 * (form.consumers + 1);
+    let launch = Launch::new(kernel, [grid, 1, 1], threads, args);
+    program.launches.push(Launch { shared, cluster: [blocks, 1, 1], ..launch });
     Ok(())
 }
 
@@ -201,11 +261,14 @@ pub(super) fn packs(of: &CudaProduct<'_>, factor: TileFactor, which: usize) -> b
     lines.unit < 16 || factor == TileFactor::Split || !lines.along_k && factor.size() != 2
 }
 
-/// Returns how factor `which` is copied to shared memory; `rows` are those of the result. Adds the copy to scratch if
-/// one is needed.
+/// Returns how factor `which` is copied to shared memory; `rows` are those of the result, of which as many blocks as
+/// `sharers` load a `tile` together. Adds the copy to scratch if one is needed.
 fn fetch(
-    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, which: usize, rows: usize, tile: u32,
+    of: &CudaProduct<'_>, program: &mut CudaProgram, factor: TileFactor, which: usize, rows: usize,
+    [tile, sharers]: [u32; 2],
 ) -> Fetch {
+    let tile_k = WgmmaTiling::tile_k(factor);
+    let side = |along_k| if along_k { [tile_k, tile / sharers, 1] } else { [64, tile_k / sharers, 1] };
     let BatchLayout { mut at, stride, .. } = of.layouts[which];
     let lines = of.lines(which, factor);
     let (k, size) = (of.product.inner(), factor.size());
@@ -218,10 +281,8 @@ fn fetch(
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
     let rounds = factor == TileFactor::Tf32;
     if !packs(of, factor, which) {
-        let side =
-            if lines.along_k { [WgmmaTiling::tile_k(factor), tile, 1] } else { [64, WgmmaTiling::tile_k(factor), 1] };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
-        let map = boxes(of.memory[which], dtype, rounds, [inner, outer, products], strides, side);
+        let map = boxes(of.memory[which], dtype, rounds, [inner, outer, products], strides, side(lines.along_k));
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
     }
 
@@ -234,11 +295,9 @@ fn fetch(
         _ => "is transposed",
     };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
-    let tile_k = WgmmaTiling::tile_k(factor);
-    let side = if major { [64, tile_k, 1] } else { [tile_k, tile, 1] };
     let maps = [copy, low].map(|area| {
         let strides = [at.ld * size, at.ld * at.rows * size];
-        boxes(ArgMemory::Scratch(area), dtype, false, [at.cols, at.rows, products], strides, side)
+        boxes(ArgMemory::Scratch(area), dtype, false, [at.cols, at.rows, products], strides, side(!major))
     });
     Fetch { maps, major, each: u32::from(products > 1) }
 }
