@@ -99,37 +99,58 @@ pub(crate) fn gemm(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Tensor cores on CUDA: every variant on squares of every type.
+/// Shapes with remainders, rows that copy engines read slowly, and few waves.
+#[cfg(feature = "cuda")]
+const UNEVEN: [[usize; 3]; 10] = [
+    [3000, 3000, 3000],
+    [777, 1999, 333],
+    [1500, 1500, 1500],
+    [4095, 4097, 4093],
+    [100, 11008, 4096],
+    [4104, 4104, 4104],
+    [2560, 10240, 1280],
+    [8192, 4096, 768],
+    [5120, 5120, 5120],
+    [4096, 11008, 4096],
+];
+
+/// Tensor cores on CUDA: every variant on squares of every type, and the variant of `auto` on other shapes.
 #[cfg(feature = "cuda")]
 fn gemm_on_cuda(bench: &mut Bench) -> Result<()> {
     let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
+    let all: Vec<_> = Gemm::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)).map(|v| v.name).collect();
     for side in [1024, 2048, 4096, 8192] {
-        square_on_cuda(bench, &cuda, side, ("f16", Precision::Strict), half)?;
-        square_on_cuda(bench, &cuda, side, ("bf16", Precision::Strict), |b| bf16::from_f32(centred(b)))?;
-        square_on_cuda(bench, &cuda, side, ("f32 tensor", Precision::Tensor), centred)?;
-        square_on_cuda(bench, &cuda, side, ("f32 split", Precision::Split), centred)?;
+        let square = [side; 3];
+        product_on_cuda(bench, &cuda, square, &all, ("f16", Precision::Strict), half)?;
+        product_on_cuda(bench, &cuda, square, &all, ("bf16", Precision::Strict), |b| bf16::from_f32(centred(b)))?;
+        product_on_cuda(bench, &cuda, square, &all, ("f32 tensor", Precision::Tensor), centred)?;
+        product_on_cuda(bench, &cuda, square, &all, ("f32 split", Precision::Split), centred)?;
+    }
+    for shape in UNEVEN {
+        product_on_cuda(bench, &cuda, shape, &["auto"], ("f16", Precision::Strict), half)?;
     }
     Ok(())
 }
 
 #[cfg(feature = "cuda")]
-fn square_on_cuda<T: Element>(
-    bench: &mut Bench, cuda: &CudaGpu, side: usize, (dtype, precision): (&str, Precision), value: impl Fn(u32) -> T,
+fn product_on_cuda<T: Element>(
+    bench: &mut Bench, cuda: &CudaGpu, [m, n, k]: [usize; 3], variants: &[&'static str],
+    (dtype, precision): (&str, Precision), value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
     Gemm: CudaOp<T>,
 {
-    let (a, b) = (random_on_cuda(cuda, side * side, &value)?, random_on_cuda(cuda, side * side, &value)?);
-    let (c, stream) = (cuda.alloc::<T>(side * side)?, cuda.stream()?);
-    for variant in Gemm::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
-        let op = Gemm::new(side, side, side).precision(precision).variant(variant.name);
+    let (a, b) = (random_on_cuda(cuda, m * k, &value)?, random_on_cuda(cuda, k * n, &value)?);
+    let (c, stream) = (cuda.alloc::<T>(m * n)?, cuda.stream()?);
+    for variant in variants {
+        let op = Gemm::new(m, n, k).precision(precision).variant(*variant);
         // Not every variant takes every type.
         let plan = match op.plan::<T>(cuda) {
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => continue,
             plan => plan?,
         };
-        let (size, cost) = (format!("{side}x{side}x{side}"), plan.program().cost);
-        let case = Case { op: "gemm", variant: variant.name, dtype, size, cost };
+        let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
+        let case = Case { op: "gemm", variant: plan.program().variant(), dtype, size, cost };
         bench.stream(&case, &stream, |stream| plan.run(stream, &a, &b, &c));
     }
     Ok(())

@@ -132,13 +132,20 @@ int main(int count, char** arguments) {
                                    CUBLAS_GEMM_DEFAULT));
             });
     CHECK(cudaFree(half));
-    // Squares on tensor cores, C of the type of the factors, a third of the memory each.
+    // Squares, and of f16 other shapes, on tensor cores, C of the type of the factors, a third of the memory each.
     const size_t third = size_t(1) << 26;
     auto squares = [&](auto* from, const char* dtype, cudaDataType type, cublasComputeType_t compute) {
-        for (int side : {1024, 2048, 4096, 8192})
-            peer("cuBLAS", "gemm", dtype, by({side, side, side}), [&, side] {
-                CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, from, type, side, from + third, type,
-                                   side, &zero, from + 2 * third, type, side, compute, CUBLAS_GEMM_DEFAULT));
+        std::vector<Shape> shapes;
+        for (int side : {1024, 2048, 4096, 8192}) shapes.push_back({side, side, side});
+        if (type == CUDA_R_16F)
+            for (Shape shape : {Shape{3000, 3000, 3000}, {777, 1999, 333}, {1500, 1500, 1500}, {4095, 4097, 4093},
+                                {100, 11008, 4096}, {4104, 4104, 4104}, {2560, 10240, 1280}, {8192, 4096, 768},
+                                {5120, 5120, 5120}, {4096, 11008, 4096}})
+                shapes.push_back(shape);
+        for (auto [m, n, k] : shapes)
+            peer("cuBLAS", "gemm", dtype, by({m, n, k}), [&, m = m, n = n, k = k] {
+                CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, from, type, n, from + third, type, k,
+                                   &zero, from + 2 * third, type, n, compute, CUBLAS_GEMM_DEFAULT));
             });
         CHECK(cudaFree(from));
     };
