@@ -105,7 +105,6 @@ impl TileFactor {
 pub(super) struct Tiling {
     /// Rows and columns of C and steps of k for a block of threads.
     pub(super) tile: [u32; 3],
-    /// Warps along rows and columns.
     pub(super) warps: [u32; 2],
     /// Tiles of each factor in shared memory.
     pub(super) stages: u32,
@@ -181,7 +180,6 @@ impl Tiling {
         (m as u64).div_ceil(tile_m) * (n as u64).div_ceil(tile_n)
     }
 
-    /// Adds the definitions that all users of the engine share.
     pub(super) fn define_sides(&self, kernel: CudaKernel, factor: TileFactor) -> CudaKernel {
         let [m, n, k] = self.tile;
         factor
@@ -320,7 +318,6 @@ pub(super) fn rows(factor: TileFactor, profile: &CudaProfile) -> &'static [TileR
     }
 }
 
-/// A product to predict the time of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileWork {
     pub(super) m: usize,
@@ -331,7 +328,6 @@ pub(super) struct TileWork {
     pub(super) bytes: f64,
 }
 
-/// Returns the bytes a second of the device's memory.
 pub(super) fn bandwidth(profile: &CudaProfile) -> f64 {
     (2e3 * f64::from(profile.memory_clock_khz) * f64::from(profile.memory_bus_bits) / 8.0).max(1e10)
 }

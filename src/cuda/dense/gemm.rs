@@ -91,13 +91,11 @@ impl CudaProduct<'_> {
         TileLines { along_k, unit: unit as u32, partial }
     }
 
-    /// Returns the memory layout of a factor after a copy.
     pub(super) fn packed_lines(&self, of: usize, factor: TileFactor) -> TileLines {
         let partial = !(self.layouts[of].at.cols * factor.size()).is_multiple_of(16);
         TileLines { unit: 16, partial, ..self.lines(of, factor) }
     }
 
-    /// Returns the work to predict the time of.
     pub(super) fn work(&self, factor: TileFactor) -> TileWork {
         let Product { m, n, batch, beta, .. } = *self.product;
         let k = self.product.inner();
@@ -248,7 +246,6 @@ impl CudaProduct<'_> {
         program.launches.push(Launch::new(kernel, [blocks, batch as u32, 1], 256, args));
     }
 
-    /// Returns the tiles to choose from: the requested one, or all.
     pub(super) fn rows(&self, factor: TileFactor, profile: &CudaProfile) -> Result<Vec<TileRow>> {
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let Some(tile) = self.product.tile else { return Ok(tile::rows(factor, profile).to_vec()) };

@@ -102,7 +102,6 @@ fn pack(of: &CudaProduct<'_>, program: &mut CudaProgram, which: usize) -> Result
     Ok(wgmma::packed(of, program, factor, which, true))
 }
 
-/// The scales, bias and activation that follow the sums.
 fn finish(end: Int8End, program: &CudaProgram, c_layout: BatchLayout, kernel: [&'static str; 2]) -> ProductEnd {
     let Int8End { result, scaled, bias, activation } = end;
     let given = |there: bool, at| if there { Arg::Operand(at) } else { Arg::Null };

@@ -14,7 +14,6 @@ pub(super) const VARIANT: CudaVariant = CudaVariant {
     arch: Arch::Sm75,
 };
 
-/// The most rows or columns.
 const MAX_NARROW: usize = 8;
 
 /// Lines of the large factor along k that a block takes, and columns of the other order.
@@ -49,7 +48,6 @@ impl NarrowTiling {
         if self.along_k { 256 } else { 1024 }
     }
 
-    /// Returns the elements of k that a block takes at a time.
     pub(super) fn step(self) -> usize {
         if self.along_k { self.threads() } else { self.threads() / 32 }
     }

@@ -25,11 +25,9 @@ pub(super) struct CudaWay {
     pub(super) seconds: f64,
 }
 
-/// Numbers of slices that are tried.
 const SLICES: [usize; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 
-/// The largest sums of all slices, in bytes.
-const MAX_SUMS: u64 = 1 << 28;
+const MAX_SUMS: u64 = 1 << 28; // bytes
 
 /// Blocks in flight beyond which more slices cannot help, for each multiprocessor.
 const MAX_BLOCKS: u64 = 16;
@@ -66,7 +64,6 @@ fn slice_steps(k: usize, tile_k: usize, asked: usize) -> usize {
     k.div_ceil(tile_k).div_ceil(asked.max(1)).max(1)
 }
 
-/// What the ways of a product have in common.
 struct CudaWays<'a> {
     of: &'a CudaProduct<'a>,
     factor: TileFactor,
@@ -105,7 +102,6 @@ impl CudaWays<'_> {
         all
     }
 
-    /// Returns the seconds to add the sums of slices.
     fn adding(&self, slices: usize) -> f64 {
         if slices == 1 {
             return 0.0;
@@ -114,14 +110,12 @@ impl CudaWays<'_> {
         LAUNCH + bytes / (CACHED * tile::bandwidth(self.profile))
     }
 
-    /// Returns the seconds that a C with ragged rows takes longer.
     fn ragged(&self, engine: usize, slices: usize) -> f64 {
         let is_ragged = !self.of.layouts[2].at.ld.is_multiple_of(4);
         let elements = (self.work.m * self.work.n * self.work.products) as f64;
         if is_ragged && slices == 1 { RAGGED[engine] * elements } else { 0.0 }
     }
 
-    /// Returns the seconds to copy a factor.
     fn copying(&self, which: usize) -> f64 {
         let rows = if which == 0 { self.work.m } else { self.work.n };
         let products = if self.of.layouts[which].stride == 0 { 1 } else { self.work.products };
@@ -129,7 +123,6 @@ impl CudaWays<'_> {
         COPY + bytes / (COPIED * tile::bandwidth(self.profile))
     }
 
-    /// Returns whether a factor can be copied.
     fn may_copy(&self, which: usize) -> bool {
         let unaligned = self.of.lines(which, self.factor).unit < 16;
         unaligned && self.of.product.has_product() && wgmma::refused(self.of).is_none()

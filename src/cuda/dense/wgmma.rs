@@ -72,7 +72,6 @@ const FETCHED: f64 = 75e9;
 const APART: f64 = 1.95;
 
 impl WgmmaTiling {
-    /// Lists the tilings of a type of factors.
     pub(super) fn all(factor: TileFactor) -> &'static [Self] {
         if factor == TileFactor::Split { &[SPLIT] } else { TILINGS }
     }
@@ -152,13 +151,11 @@ impl WgmmaTiling {
         [stages, stages * stage + output]
     }
 
-    /// Returns the inner extent of a stage, in elements.
     pub(super) fn tile_k(factor: TileFactor) -> u32 {
         LINE_BYTES / factor.size() as u32
     }
 }
 
-/// How a factor is copied to shared memory.
 struct Fetch {
     /// The map of the factor, and of its low part if it is split.
     maps: [TensorMap; 2],
@@ -302,7 +299,6 @@ fn fetch(
     Fetch { maps, major, each: u32::from(products > 1) }
 }
 
-/// A factor copied to scratch.
 struct Packed {
     copy: usize,
     /// Its low part, if it is split.
