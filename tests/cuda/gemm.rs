@@ -260,3 +260,29 @@ fn batches_match_reference() {
         assert_close("batch", &numbers(&to_c.read().unwrap()), &want, &bound);
     }
 }
+
+/// Blocks that load a factor together, in products too large for the reference: as by another variant.
+#[test]
+fn clusters_agree_with_tiles() {
+    let Some(cuda) = cuda() else { return };
+    if cuda.profile().compute != [9, 0] {
+        return;
+    }
+    let mut random = Random::new(5);
+    for (m, n, trans) in [(3000, 3000, false), (3000, 2504, true)] {
+        let k = 200;
+        let [a, b] = [m * k, k * n].map(|n| cuda.upload(&elements::<f16>(&mut random, n)).unwrap());
+        let [found, want] = ["wgmma", "mma"].map(|variant| {
+            let gemm = Gemm::new(m, n, k).variant(variant);
+            let gemm = if trans { gemm.trans_a().trans_b() } else { gemm };
+            let c = cuda.upload(&vec![f16::NAN; m * n]).unwrap();
+            let plan = gemm.plan::<f16>(cuda).unwrap();
+            let launch = plan.program().launches.last().unwrap();
+            assert_eq!(launch.cluster != [1; 3], variant == "wgmma", "{}", plan.program().decision.why);
+            plan.run(&cuda.stream().unwrap(), &a, &b, &c).unwrap();
+            numbers(&c.read().unwrap())
+        });
+        let bound: Vec<_> = want.iter().map(|x| 1e-2 + 2e-3 * x.abs()).collect();
+        assert_close("clusters", &found, &want, &bound);
+    }
+}

@@ -51,6 +51,19 @@ fn unaligned_factors_are_copied_first() {
 }
 
 #[test]
+fn rows_across_sectors_take_clusters() {
+    let h100 = CudaProfile::h100();
+    let cluster = |m, n, k| {
+        let program = CudaOp::<f16>::lower(&Gemm::new(m, n, k).variant("wgmma"), &h100).unwrap();
+        program.check(&h100).unwrap();
+        program.launches[0].cluster.iter().product::<u32>()
+    };
+    assert_eq!(cluster(4096, 4096, 4096), 1);
+    assert_eq!(cluster(3000, 3000, 3000), 2);
+    assert_eq!(cluster(3000, 3000, 200), 2);
+}
+
+#[test]
 fn a_shared_factor_is_fetched_as_one() {
     let batch = GemmBatched::new(7, 128, 256, 64).strides(128 * 64, 0, 128 * 256).variant("wgmma");
     let program = CudaOp::<f16>::lower(&batch, &CudaProfile::h100()).unwrap();
