@@ -17,9 +17,9 @@ fn state_of(x: T) -> State {
 fn state_combine(a: State, b: State) -> State {
     let largest = max(a.largest, b.largest);
     // exp(-200) is 0, and exp need not take minus infinity.
-    let of_a = a.sum * exp(max(a.largest - largest, -200.0));
-    let of_b = b.sum * exp(max(b.largest - largest, -200.0));
-    return State(largest, of_a + of_b);
+    let factor = exp(max(min(a.largest, b.largest) - largest, -200.0));
+    let second = a.largest < b.largest;
+    return State(largest, fma(select(b.sum, a.sum, second), factor, select(a.sum, b.sum, second)));
 }
 
 fn state_result(s: State) -> T {

@@ -6,12 +6,11 @@ fn state_identity() -> State { return State(0u, 0.0, 0.0); }
 fn state_of(x: T) -> State { return State(1u, x, 0.0); }
 
 fn state_combine(a: State, b: State) -> State {
-    if b.count == 0u { return a; }
-    if a.count == 0u { return b; }
+    // If either is empty, the other one comes out unchanged.
     let count = a.count + b.count;
-    let share = f32(b.count) / f32(count);
+    let share = select(f32(b.count) / f32(count), 1.0, a.count == 0u);
     let difference = b.mean - a.mean;
-    let between = difference * share * difference * f32(a.count);
+    let between = f32(a.count) * share * difference * difference;
     return State(count, a.mean + difference * share, a.squares + b.squares + between);
 }
 
