@@ -1,17 +1,17 @@
-// Reductions of floats by order: keys whose unsigned order is that of the floats, with NaN beyond all numbers. NAN_KEY
-// is 0 for a minimum and 2^32 - 1 for a maximum: NaN wins either way, and no number has either key.
-const NAN_KEY: u32 = 0u;
+// Reductions of floats by order: keys whose unsigned order is that of the floats, shifted so that every NaN lies beyond
+// all numbers: below them for a minimum, above them for a maximum, which has the negative SHIFT. The identity of either
+// operator is the key of its infinity.
+const SHIFT: u32 = 0x007fffffu;
 alias Acc = u32;
 
 fn lift(x: T, index: u32) -> Acc {
     let bits = bitcast<u32>(x);
-    let key = select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
-    return select(key, NAN_KEY, is_nan(x));
+    return (bits ^ (bitcast<u32>(bitcast<i32>(bits) >> 31u) | 0x80000000u)) + SHIFT;
 }
 
 fn finish(total: Acc) -> T {
-    let bits = select(~total, total & 0x7fffffffu, (total & 0x80000000u) != 0u);
-    return bitcast<T>(select(bits, 0x7fc00000u, total == NAN_KEY));
+    let key = total - SHIFT;
+    return bitcast<T>(key ^ (~bitcast<u32>(bitcast<i32>(key) >> 31u) | 0x80000000u));
 }
 
 // An element that follows all of those in `total`.

@@ -447,7 +447,7 @@ impl Operator {
             Operator::Sum => spec,
             Operator::Prod => spec.slot("op", Fragment::Library("op/mul")),
             Operator::Min => extreme(spec, "op/min", "4294967295u", "2147483647"),
-            Operator::Max if input.is_float() => extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX),
+            Operator::Max if input.is_float() => extreme(spec, "op/max", "0u", "").constant("SHIFT", 0xff80_0001_u32),
             Operator::Max => extreme(spec, "op/max", "0u", "-2147483648"),
             Operator::ArgMin => position(spec),
             Operator::ArgMax => position(spec).constant("LARGEST", true),

@@ -165,7 +165,7 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
         let [input, offsets, results] =
             [0, 1, 2 + usize::from(counted)].map(|i| Binding::operand(i, &program.operands));
         let length = counted.then(|| Binding::operand(2, &program.operands));
-        let spec = monoid.scan_spec().flag("ORDERED", !op.commutes());
+        let spec = monoid.spec().flag("ORDERED", !op.commutes());
         let spec = |step, last| spec.clone().flag(step, true).flag("FINAL", last);
         let kernel = |entry, spec| Kernel::library("primitives/reduce_offsets", entry, spec);
         let each = kernel(

@@ -142,7 +142,7 @@ impl RunsJob<'_> {
         });
         let tiles = n.div_ceil(u64::from(workgroup_size * vec4s) * 4);
         let several = tiles > 1;
-        let spec = monoid.scan_spec().flag("SEGMENTED", true).flag("COUNTED", true);
+        let spec = monoid.spec().flag("SEGMENTED", true).flag("COUNTED", true);
         let spec = match labels {
             Labels::Keys(keys) => spec.flag("FLOAT_KEYS", keys.is_float()),
             Labels::Heads => spec.slot("labels", Fragment::Library("primitives/segmented_reduce")),
@@ -195,7 +195,7 @@ impl RunsJob<'_> {
             let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "runs_tiles_total", total));
             let bindings = inputs.iter().copied().chain([totals]).collect();
             program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
-            let spec = monoid.scan_spec().flag("SEGMENTED", true).flag("COUNTED", true);
+            let spec = monoid.spec().flag("SEGMENTED", true).flag("COUNTED", true);
             let kernel = program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
             program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
             tile_spec = tile_spec.flag("CARRIED", true);

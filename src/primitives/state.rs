@@ -332,17 +332,6 @@ impl<'a> Monoid<'a> {
         }
     }
 
-    /// Returns the spec of kernels that scan: the least and greatest floats are infinities.
-    pub(crate) fn scan_spec(&self) -> Spec {
-        let spec = self.spec();
-        // Ordered keys hold infinity, which is the identity of floats.
-        match (self.op, self.dtype.is_float()) {
-            (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
-            (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
-            _ => spec,
-        }
-    }
-
     /// Returns the spec of kernels that combine elements.
     pub(crate) fn spec(&self) -> Spec {
         let Some(state) = &self.state else { return self.op.specialise(Spec::new(), self.dtype) };

@@ -170,7 +170,7 @@ impl ScanLowering<'_> {
     fn spec(&self) -> Spec {
         let ScanJob { segments, form, .. } = *self.job;
         self.monoid
-            .scan_spec()
+            .spec()
             .flag("SEGMENTED", segments != Segments::One)
             .flag("ROWS", matches!(segments, Segments::Rows(_)))
             .flag("REVERSE", form.reverse)
