@@ -60,27 +60,16 @@ fn next_tile(index: u32) -> u32 {
 }
 #endif
 
-#if ACC_WORDS == 1
-#if COUNTED
-// Where one more than the number lies that goes with the value at `at`.
-fn heads_place(at: u32) -> u32 { return 2u * SPREAD * rows() + at; }
-#else
-fn handed_place(piece: u32) -> u32 { return 1u + 2u * SPREAD * rows() + piece; }
-#endif
-
-fn peek_word(at: u32, state: u32) -> Seen {
-    let word = atomicLoad(&posts[at]);
-    let value = bitcast<Acc>(word ^ SPARE);
-#if COUNTED
-    let heads = atomicLoad(&posts[heads_place(at)]);
-    return Seen(select(NOT_READY, state, word != 0u && heads != 0u), Item(value, heads - 1u));
-#else
-    return Seen(select(NOT_READY, state, word != 0u), value);
-#endif
-}
-#else
 // Where word `k` lies of the value at `at`. COUNTED, one more than the number of heads follows the last.
 fn word_place(at: u32, k: u32) -> u32 { return at + 2u * SPREAD * rows() * k; }
+
+#if ACC_WORDS == 1
+alias Posted = u32;
+fn posted_word(x: Acc, k: u32) -> u32 { return bitcast<u32>(x); }
+#else
+alias Posted = Acc;
+fn posted_word(x: Acc, k: u32) -> u32 { return x[k]; }
+#endif
 
 fn peek_word(at: u32, state: u32) -> Seen {
     var ready = true;
@@ -88,11 +77,11 @@ fn peek_word(at: u32, state: u32) -> Seen {
     let word_{k} = atomicLoad(&posts[word_place(at, {k}u)]);
     ready = ready & (word_{k} != 0u);
 #end
-    let value = Acc(
+    let value = bitcast<Acc>(Posted(
 #for k in ACC_WORDS
         word_{k} ^ SPARE,
 #end
-    );
+    ));
 #if COUNTED
     let heads = atomicLoad(&posts[word_place(at, ACC_WORDS)]);
     return Seen(select(NOT_READY, state, ready & (heads != 0u)), Item(value, heads - 1u));
@@ -100,7 +89,6 @@ fn peek_word(at: u32, state: u32) -> Seen {
     return Seen(select(NOT_READY, state, ready), value);
 #endif
 }
-#endif
 
 // What tile `local` of this dispatch has posted.
 fn peek(local: u32) -> Seen {
@@ -116,56 +104,37 @@ fn post(local: u32, seen: Seen) {
     let tile = params.first_tile + local;
     let at = select(total_place(tile), prefix_place(tile), seen.state == PREFIX);
 #if COUNTED
-#if ACC_WORDS == 1
-    atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
-    atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
-#else
-#for k in ACC_WORDS
-    atomicStore(&posts[word_place(at, {k}u)], seen.value.value[{k}] ^ SPARE);
-#end
+    let value = seen.value.value;
     atomicStore(&posts[word_place(at, ACC_WORDS)], seen.value.head + 1u);
+#else
+    let value = seen.value;
 #endif
-#else
-#if ACC_WORDS == 1
-    atomicStore(&posts[at], bitcast<u32>(seen.value) ^ SPARE);
-#else
 #for k in ACC_WORDS
-    atomicStore(&posts[word_place(at, {k}u)], seen.value[{k}] ^ SPARE);
+    atomicStore(&posts[word_place(at, {k}u)], posted_word(value, {k}u) ^ SPARE);
 #end
-#endif
-#endif
 }
 
 #if COUNTED
 fn before_all() -> Carry { return no_carry(); }
 fn hand_over(value: Carry) {}
 #else
-#if ACC_WORDS == 1
+fn handed_place(piece: u32, k: u32) -> u32 { return word_place(1u, ACC_WORDS) + ACC_WORDS * piece + k; }
+
 // What lies before all tiles of this dispatch: what the one before it handed over.
 fn before_all() -> Carry {
     if params.piece == 0u { return op_identity(); }
-    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
-}
-
-fn hand_over(value: Carry) { atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value)); }
-#else
-fn handed_place(piece: u32, k: u32) -> u32 { return word_place(1u, ACC_WORDS) + ACC_WORDS * piece + k; }
-
-fn before_all() -> Carry {
-    if params.piece == 0u { return op_identity(); }
-    return Acc(
+    return bitcast<Acc>(Posted(
 #for k in ACC_WORDS
         atomicLoad(&posts[handed_place(params.piece - 1u, {k}u)]),
 #end
-    );
+    ));
 }
 
 fn hand_over(value: Carry) {
 #for k in ACC_WORDS
-    atomicStore(&posts[handed_place(params.piece, {k}u)], value[{k}]);
+    atomicStore(&posts[handed_place(params.piece, {k}u)], posted_word(value, {k}u));
 #end
 }
-#endif
 #endif
 
 // What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before
