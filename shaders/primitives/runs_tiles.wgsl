@@ -213,16 +213,12 @@ fn fold_vec4(loaded: Loaded, q: u32, begin: u32) -> Item {
 #endif
 }
 
-// What lies before each of the thread's vec4, in the run; the run is their total.
-fn scan_vec4s(
-    run: ptr<function, Item>, loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32, begin: u32,
-    sub_lane: u32, sub_size: u32,
-) -> array<Item, VEC4S> {
-    var before: array<Item, VEC4S>;
+fn totals_of(loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32, begin: u32) -> array<Item, VEC4S> {
+    return array<Item, VEC4S>(
 #for i in VEC4S
-    before[{i}] = advance(run, fold_vec4(loaded[{i}], place(tile, first + {i}u * step), begin), sub_lane, sub_size);
+        fold_vec4(loaded[{i}], place(tile, first + {i}u * step), begin),
 #end
-    return before;
+    );
 }
 
 #if LOOKBACK
@@ -311,7 +307,7 @@ fn runs_tiles_reduce(
     load_values(&loaded, tile, first, step);
 #endif
     var run = nothing();
-    let before = scan_vec4s(&run, loaded, tile, first, step, begin, sub_lane, sub_size);
+    let before = advance_all(&run, totals_of(loaded, tile, first, step, begin), sub_lane, sub_size);
 #put join_tile()
 #if TOTALS
     if lane == 0u { totals[tile] = span.all; }

@@ -1,14 +1,21 @@
 // What scan_tiles and runs_tiles share, whose threads hold VEC4S vec4 of a tile. The importer has Loaded, a vec4 with
 // what is known of it; fold_vec4, its total; place, where vec4 `i` of a tile lies; and is_full.
 //
-//     #put tile_and_lane()    in an entry point: the `tile`, the `lane`, and `first` and `step`, from which nth numbers
-//                             its vec4: they are a step apart; PAIRED, two are neighbours
+//     #put tile_and_lane()    in an entry point: the `tile`, the `lane`, its `first` vec4, and the `step` to the next
+//     fn advance              what lies before a vec4 in the `run`, which its total joins; advance_all, before each of
+//                             the thread's, unless items are one word without heads
 //     #put join_tile()        there: `span`, what lies before the thread's `run` in the tile, and the tile's total
 //     #put carry_of_tiles()   there, with LOOKBACK: `carry`, what lies before the tile
 #import primitives/scan_element
 #import workgroup/index
 #if SUBGROUPS
 #import workgroup/scan_shuffle
+#if STATE || COUNTED
+#import primitives/scan_climb
+#endif
+#if SEGMENTED && !STATE && !COUNTED
+#import primitives/scan_reach
+#endif
 #else
 #import workgroup/scan_kogge_stone_double
 #endif
@@ -32,11 +39,7 @@ const TILE_VEC4S: u32 = WORKGROUP_SIZE * VEC4S;
 #endif
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;
-#if PAIRED
-    let first = sub_id * sub_size * VEC4S + 2u * sub_lane;
-#else
     let first = sub_id * sub_size * VEC4S + sub_lane;
-#endif
     let step = sub_size;
 #else
     let lane = index;
@@ -46,15 +49,6 @@ const TILE_VEC4S: u32 = WORKGROUP_SIZE * VEC4S;
     let sub_size = 1u;
 #endif
 #end
-
-// Which vec4 of the tile is number `i` of the lane.
-fn nth(first: u32, step: u32, i: u32) -> u32 {
-#if PAIRED
-    return first + i / 2u * (2u * step) + i % 2u;
-#else
-    return first + i * step;
-#endif
-}
 
 #block join_tile()
 #if SUBGROUPS
@@ -85,6 +79,16 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
     return before;
 }
 
+#if !SUBGROUPS && !RUNS
+fn advance_all(run: ptr<function, Item>, totals: array<Item, VEC4S>, lane: u32, size: u32) -> array<Item, VEC4S> {
+    var before: array<Item, VEC4S>;
+#for i in VEC4S
+    before[{i}] = advance(run, totals[{i}], lane, size);
+#end
+    return before;
+}
+#endif
+
 // The function `name` that loads the thread's vec4. So that all loads are in flight together, they stand there one by
 // one, without a condition where the tile is full.
 #block load_vec4s(name, whole, any)
@@ -92,12 +96,12 @@ fn {name}(tile: u32, first: u32, step: u32) -> array<Loaded, VEC4S> {
     var loaded: array<Loaded, VEC4S>;
     if is_full(tile) {
 #for i in VEC4S
-        loaded[{i}] = {whole}(place(tile, nth(first, step, {i}u)));
+        loaded[{i}] = {whole}(place(tile, first + {i}u * step));
 #end
         return loaded;
     }
 #for i in VEC4S
-    loaded[{i}] = {any}(place(tile, nth(first, step, {i}u)));
+    loaded[{i}] = {any}(place(tile, first + {i}u * step));
 #end
     return loaded;
 }

@@ -58,16 +58,20 @@ struct Marks {
 fn row_heads(first: u32, count: u32) -> u32 {
     var heads = 0u;
 #if ROWS
-    var column = (params.first_element + first) % params.row;
-    for (var i = 0u; i < count; i++) {
+    // `column` is that of the element that comes first in the scan; in REVERSE they count from the row's end.
 #if REVERSE
-        column += 1u;
-        heads |= u32(column == params.row) << (count - 1u - i);
-        column = select(column, 0u, column == params.row);
+    let last = (params.first_element + first + count) % params.row;
+    var column = select(params.row - last, 0u, last == 0u);
 #else
+    var column = (params.first_element + first) % params.row;
+#endif
+    if params.row >= count {
+        let near = select(params.row - column, 0u, column == 0u);
+        return (1u << min(near, 31u)) & ((1u << count) - 1u);
+    }
+    for (var i = 0u; i < count; i++) {
         heads |= u32(column == 0u) << i;
         column = select(column + 1u, 0u, column + 1u == params.row);
-#endif
     }
 #endif
     return heads;

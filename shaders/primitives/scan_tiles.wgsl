@@ -48,30 +48,21 @@ fn is_full(tile: u32) -> bool {
 #else
 #put load_vec4s(load_tile, load_vec4, load_any)
 
-// What lies before each of the thread's vec4, in the run; the run is their total.
-fn scan_vec4s(
-    run: ptr<function, Item>, loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32, sub_lane: u32,
-    sub_size: u32,
-) -> array<Item, VEC4S> {
-    var before: array<Item, VEC4S>;
-#if PAIRED
-    // Half as many scans over the subgroup.
-#for i in VEC4S / 2
-    {
-        let near = fold_vec4(loaded[{2 * i}], place(tile, nth(first, step, {2 * i}u)));
-        let far = fold_vec4(loaded[{2 * i + 1}], place(tile, nth(first, step, {2 * i + 1}u)));
-        before[{2 * i}] = advance(run, join(near, far), sub_lane, sub_size);
-        before[{2 * i + 1}] = join(before[{2 * i}], near);
-    }
-#end
-#else
+fn totals_of(loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32) -> array<Item, VEC4S> {
+    return array<Item, VEC4S>(
 #for i in VEC4S
-    before[{i}] = advance(run, fold_vec4(loaded[{i}], place(tile, nth(first, step, {i}u))), sub_lane, sub_size);
+        fold_vec4(loaded[{i}], place(tile, first + {i}u * step)),
 #end
-#endif
-    return before;
+    );
 }
 #endif
+
+// SEGMENTED, two copies are faster than a condition at each vec4; else they are slower.
+#block emit_tile(full)
+#for i in VEC4S
+    emit_vec4(base, before[{i}], loaded[{i}], place(tile, first + {i}u * step), {full});
+#end
+#end
 
 #if LOOKBACK
 #put total_of_tile(let loaded = load_any(q);, fold_vec4(loaded, q))
@@ -115,7 +106,14 @@ fn scan_tiles(
 #else
     let loaded = load_tile(tile, first, step);
     var run = nothing();
-    let before = scan_vec4s(&run, loaded, tile, first, step, sub_lane, sub_size);
+#if SUBGROUPS && !SEGMENTED && !STATE
+    var before: array<Item, VEC4S>;
+#for i in VEC4S
+    before[{i}] = advance(&run, fold_vec4(loaded[{i}], place(tile, first + {i}u * step)), sub_lane, sub_size);
+#end
+#else
+    let before = advance_all(&run, totals_of(loaded, tile, first, step), sub_lane, sub_size);
+#endif
 #put join_tile()
 #if REDUCE
 #put store_total()
@@ -129,9 +127,13 @@ fn scan_tiles(
     base = join(item(carry, false), base);
 #endif
     let full = is_full(tile);
-#for i in VEC4S
-    emit_vec4(base, before[{i}], loaded[{i}], place(tile, nth(first, step, {i}u)), full);
-#end
+#if SEGMENTED && !STATE
+    if full {
+#put emit_tile(true)
+        return;
+    }
+#endif
+#put emit_tile(full)
 #endif
 #endif
 }

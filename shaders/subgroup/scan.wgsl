@@ -27,6 +27,15 @@ fn item_from_below(x: Item, delta: u32) -> Item {
 #endif
 }
 
+// `b` if `second`, else `a`. Both are there already: a select is faster than a branch.
+fn either_item(a: Item, b: Item, second: bool) -> Item {
+#if SEGMENTED
+    return Item(select(a.value, b.value, second), select(a.head, b.head, second));
+#else
+    return select(a, b, second);
+#endif
+}
+
 fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item {
 #if NATIVE_ADD
     return subgroupInclusiveAdd(x);
@@ -34,7 +43,7 @@ fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item {
     var scanned = x;
     for (var delta = 1u; delta < size; delta *= 2u) {
         let below = item_from_below(scanned, delta);
-        if lane >= delta { scanned = join(below, scanned); }
+        scanned = either_item(scanned, join(below, scanned), lane >= delta);
     }
     return scanned;
 #endif
@@ -42,7 +51,5 @@ fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item {
 
 // From an inclusive scan: what lies before the lane.
 fn subgroup_before(scanned: Item, lane: u32) -> Item {
-    var below = item_from_below(scanned, 1u);
-    if lane == 0u { below = nothing(); }
-    return below;
+    return either_item(item_from_below(scanned, 1u), nothing(), lane == 0u);
 }

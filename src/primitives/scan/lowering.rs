@@ -1,5 +1,5 @@
 use super::ScanForm;
-use super::policy::{WALKERS, pairs_units, policy, state_policy, walked};
+use super::policy::{WALKERS, policy, state_policy, walked};
 use crate::primitives::lookback::Posts;
 use crate::primitives::operator::{Accumulator, Operator};
 use crate::primitives::state::Monoid;
@@ -348,10 +348,10 @@ impl ScanLowering<'_> {
     fn tiles(&mut self, one_pass: bool) -> Result<()> {
         let counted = self.job.form.counted;
         let len = self.job.len as u64;
-        let alone = one_pass && self.job.segments == Segments::One;
+        let segments = self.job.segments != Segments::One;
         let (unit, policy) = if self.monoid.has_state() {
             let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
-            ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest, alone))
+            ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest, one_pass, segments))
         } else {
             let pack = 4 / self.job.dtype.size() as u64;
             (4 * pack, policy(self.profile, len / pack))
@@ -387,9 +387,7 @@ impl ScanLowering<'_> {
             };
         }
         if self.monoid.has_state() {
-            let pairs = self.monoid.words() > 1 && pairs_units(self.monoid.inputs(), self.monoid.outputs());
-            let paired = alone && subgroups && pairs;
-            spec = self.with_units(spec, unit).flag("PAIRED", paired);
+            spec = self.with_units(spec, unit);
         }
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
