@@ -37,12 +37,14 @@ pub(super) struct RunsJob<'a> {
     pub(super) tile: Option<(u32, u32)>,
 }
 
-fn policy(profile: &DeviceProfile, n: u64) -> ScanPolicy {
-    // Runs of 8 at 2^28 on an H100 (Vulkan, driver 580.159.04): 1363 us (256 x 4 1423, 512 x 2 1546, 1024 x 4 1446).
+fn policy(profile: &DeviceProfile, n: u64, lookback: bool) -> ScanPolicy {
+    // Runs of 8 at 2^28 on an H100 (Vulkan, driver 580.159.04): hierarchical 1288 us (256 x 4 1358, 1024 x 4 1318),
+    // look-back 1170 us (512 x 4 1256, 512 x 8 1192, 1024 x 8 2314).
     // A thread holds keys and values: twice the registers of a scan.
     let tile = match n {
         0..0x4_0000 => (256, 2),
         0x4_0000..0x40_0000 => (512, 2),
+        _ if lookback => (1024, 4),
         _ => (512, 4),
     };
     ScanPolicy::of(profile, tile)
@@ -76,12 +78,12 @@ impl RunsJob<'_> {
         let (variant, decision) = choose_with(name, &form.variant, VARIANTS, profile, bits, || {
             if rounds {
                 ("hierarchical", "the order of combination is fixed, so bits repeat".into())
-            } else if n < 1 << 18 {
-                ("lookback", "two dispatches, and it never waits forever for another workgroup".into())
-            } else {
-                // Runs of 8 on an H100 (Vulkan, driver 580.159.04): 2^16 in 13.4 us by look-back; 2^20 in 18.8 against
-                // 20.6 us, 2^28 in 1363 against 1793 us.
+            } else if n >= 1 << 18 && (monoid.words() > 1 || profile.quirks.serial_workgroups) {
                 ("hierarchical", "the values of whole tiles do not wait for look-back".into())
+            } else {
+                // Runs of 8 on an H100 (Vulkan, driver 580.159.04): 2^20 in 16.5 against 18.2 us, 2^28 in 1170 against
+                // 1288 us; of 1000, 949 against 1178 us.
+                ("lookback", "reads every element once, and never waits forever for another workgroup".into())
             }
         })?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
@@ -128,7 +130,7 @@ impl RunsJob<'_> {
             return;
         }
         let (workgroup_size, vec4s) = self.tile.unwrap_or_else(|| {
-            let ScanPolicy { workgroup_size, vec4s } = policy(profile, n);
+            let ScanPolicy { workgroup_size, vec4s } = policy(profile, n, lookback);
             // A thread holds as many more words of values and prefixes.
             let (many, most) = (
                 monoid.words().max(monoid.inputs() as u64) as u32,

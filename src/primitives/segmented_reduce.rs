@@ -56,8 +56,8 @@ use crate::program::prelude::*;
 /// elements, four for `lookback`; more for a state.
 ///
 /// # Variants
-/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
-/// rounds, else `hierarchical`.
+/// `hierarchical` and `lookback`; `auto` (the default) takes `hierarchical` if a sum rounds, and for 2^18 values or
+/// more if a state has several words or on a processor, else `lookback`.
 ///
 /// # Errors
 /// - [`TooLarge`](ErrorKind::TooLarge): an operand above the device's largest binding.
