@@ -1,6 +1,6 @@
 // Batch norm in training, with GRADIENTS its gradients, in one pass over memory. A workgroup holds a tile of a channel
-// in registers, ITEMS a thread, and in workgroup memory, SHARED a thread, before those. With SEVERAL tiles it posts the
-// statistics of its own and waits for those of the others.
+// in registers, ITEMS a thread. With SEVERAL tiles a channel, workgroups take tiles in turn until none is left. Each
+// posts the statistics of a tile, and waits for those of the other tiles of its channel when it has posted the next.
 // After SPINS reads of a missing post it finds that tile's statistics itself, so that no workgroup depends on another's
 // progress (T. Smith, R. Levien, J. D. Owens, Decoupled Fallback, 2025). A word of a post is its value and, unless 0,
 // the sign that it is there. Requires at most WORKGROUP_SIZE tiles a channel.
@@ -9,9 +9,10 @@
 #import activation/none as activation
 
 const ITEMS: u32 = 8u;
-const SHARED: u32 = 0u;
-const BLOCK: u32 = WORKGROUP_SIZE * (SHARED + ITEMS);
+const BLOCK: u32 = WORKGROUP_SIZE * ITEMS;
 const SPINS: u32 = 128u;
+// Maximum tiles of a workgroup.
+const TAKES: u32 = 8u;
 
 @group(0) @binding(1) var<storage, read> input: array<Item>;
 @group(0) @binding(2) var<storage, read> gamma: array<f32>;
@@ -46,13 +47,6 @@ const POST_WORDS: u32 = 2u;
 // Of a tile or channel: mean, sum of squared differences from it and, with GRADIENTS, the sums of dy and of dy times
 // the difference.
 alias Moments = vec4<f32>;
-
-#if SHARED > 0
-var<workgroup> wg_items: array<Item, WORKGROUP_SIZE * SHARED>;
-#if GRADIENTS
-var<workgroup> wg_gradients: array<Item, WORKGROUP_SIZE * SHARED>;
-#endif
-#endif
 
 const LINES: u32 = WORKGROUP_SIZE / 16u;
 var<workgroup> wg_sums: array<vec4<f32>, WORKGROUP_SIZE>;
@@ -157,11 +151,16 @@ const POSTS_BINDING: u32 = 5u;
 const SPARE: u32 = 0xffa5c3e1u;
 const NONE: u32 = 0xffffffffu;
 
+// The nearest tile that is missing, or NONE.
 var<workgroup> wg_missing: atomic<u32>;
 var<workgroup> wg_blocked: u32;
+// The mean of the first tile.
+var<workgroup> wg_center: f32;
+var<workgroup> wg_tile: u32;
 
+// The first word counts the tiles taken.
 fn word_place(channel: u32, part: u32, k: u32) -> u32 {
-    return (k * params.channels + channel) * params.parts + part;
+    return 1u + (k * params.channels + channel) * params.parts + part;
 }
 
 fn post(channel: u32, part: u32, moments: Moments) {
@@ -199,146 +198,127 @@ fn read_moments(channel: u32, part: u32, lane: u32) -> Moments {
     return moments_of(center, workgroup_total(lane, sums), count);
 }
 
-// The moments of a channel, from those of this tile and of all others.
-fn channel_moments(channel: u32, part: u32, lane: u32, own: Moments) -> Moments {
+// Takes the next tile, unless this workgroup has taken its share.
+fn take(lane: u32, taken: u32) {
     if lane == 0u {
-        if posts_are_made(part) {
-            post(channel, part, own);
+        wg_tile = NONE;
+        if taken < TAKES {
+            wg_tile = atomicAdd(&posts[0], 1u);
         }
+    }
+}
+
+// What a lane waits for: the moments of the tile of its number.
+struct Awaited { ready: bool, moments: Moments }
+
+// Waits for the tiles of a channel. Returns NONE or one that is missing; each workgroup begins with those behind its
+// own, so that they share the work.
+fn await_posts(channel: u32, part: u32, lane: u32, awaited: ptr<function, Awaited>) -> u32 {
+    for (var spins = 0u; !(*awaited).ready && spins <= SPINS; spins++) {
+#for k in POST_WORDS
+        let word_{k} = atomicLoad(&posts[word_place(channel, lane, {k}u)]);
+        (*awaited).moments[{k}] = bitcast<f32>(word_{k} ^ SPARE);
+#end
+        (*awaited).ready = word_0 != 0u && word_1 != 0u;
+#if GRADIENTS
+        (*awaited).ready = (*awaited).ready && word_2 != 0u && word_3 != 0u;
+#endif
+    }
+    if lane == 0u {
+        wg_center = (*awaited).moments.x;
+    }
+    if !(*awaited).ready {
+        atomicMin(&wg_missing, (lane + params.parts - part) % params.parts);
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        wg_blocked = atomicLoad(&wg_missing);
         atomicStore(&wg_missing, NONE);
     }
-    // Lane `i` waits for tile `i`.
-    var found = own;
-    var ready = lane == part || lane >= params.parts;
-    loop {
-        for (var spins = 0u; !ready && spins <= SPINS; spins++) {
-#for k in POST_WORDS
-            let word_{k} = atomicLoad(&posts[word_place(channel, lane, {k}u)]);
-            found[{k}] = bitcast<f32>(word_{k} ^ SPARE);
-#end
-            ready = word_0 != 0u && word_1 != 0u;
-#if GRADIENTS
-            ready = ready && word_2 != 0u && word_3 != 0u;
-#endif
-        }
-        workgroupBarrier();
-        // Each workgroup begins with the tiles behind its own, so that they share the work.
-        if !ready {
-            atomicMin(&wg_missing, (lane + params.parts - part) % params.parts);
-        }
-        workgroupBarrier();
-        if lane == 0u {
-            wg_blocked = atomicLoad(&wg_missing);
-            atomicStore(&wg_missing, NONE);
-        }
-        let blocked = workgroupUniformLoad(&wg_blocked);
-        if blocked == NONE {
-            break;
-        }
-        let tile = (blocked + part) % params.parts;
-        let read = read_moments(channel, tile, lane);
-        if lane == tile {
-            post(channel, tile, read);
-            found = read;
-            ready = true;
-        }
-    }
+    let blocked = workgroupUniformLoad(&wg_blocked);
+    return select((blocked + part) % params.parts, NONE, blocked == NONE);
+}
+
+// The moments of a channel from those of its tiles. All workgroups take the same steps, and get the same bits.
+fn join_tiles(lane: u32, found: Moments) -> Moments {
     let counts = lane < params.parts;
     let elements = elements_of(min(lane, params.parts - 1u));
-    // All tiles of a channel take the same steps, and get the same bits.
-    let center = workgroup_total(lane, select(vec4(0.0), found, lane == 0u)).x;
+    let center = wg_center;
     let shift = select(0.0, elements / params.count * (found.x - center), counts);
     let mean = center + workgroup_total(lane, vec4(shift, 0.0, 0.0, 0.0)).x;
     let apart = found.x - mean;
     let terms = vec4(0.0, found.y + elements * apart * apart, found.z, found.w + apart * found.z);
-    let sums = workgroup_total(lane, select(vec4(0.0), terms, counts));
-    return Moments(mean, sums.yzw);
+    return Moments(mean, workgroup_total(lane, select(vec4(0.0), terms, counts)).yzw);
+}
+
+// The moments of a channel, whoever finds those of its tiles.
+fn channel_moments(channel: u32, part: u32, lane: u32) -> Moments {
+    var awaited = Awaited(lane >= params.parts, Moments());
+    loop {
+        let tile = await_posts(channel, part, lane, &awaited);
+        if tile == NONE {
+            break;
+        }
+        let read = read_moments(channel, tile, lane);
+        if lane == tile {
+            post(channel, tile, read);
+            awaited = Awaited(true, read);
+        }
+    }
+    return join_tiles(lane, awaited.moments);
 }
 #endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn batch_norm_train_resident(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let index = workgroup_index(group);
-    if index >= params.channels * params.parts {
-        return;
-    }
-    let channel = index / params.parts;
-    let part = index % params.parts;
+// The variables of a tile.
+#block declare(tile)
+#for i in ITEMS
+    var {tile}_x_{i} = Item();
+#if GRADIENTS
+    var {tile}_g_{i} = Item();
+#endif
+#end
+#end
+
+// Loads a part of a channel. Loads past the end read an item of the tile.
+#block load()
     let begin = part * BLOCK + lane;
     let end = min((part + 1u) * BLOCK, params.images * (params.len / WIDTH));
-    // Loads past the end read an item of the tile.
-#if SHARED > 0
-    {
-        let lowest = place_of(channel, min(begin, end - 1u));
-        var place = lowest;
-#for i in SHARED
-        if begin + {i}u * WORKGROUP_SIZE >= end {
-            place = lowest;
-        }
-        let x_{i} = input[place.at];
-#if GRADIENTS
-        let g_{i} = gradients[place.at];
-#endif
-        place = next(place);
-#end
-#for i in SHARED
-        wg_items[{i}u * WORKGROUP_SIZE + lane] = x_{i};
-#if GRADIENTS
-        wg_gradients[{i}u * WORKGROUP_SIZE + lane] = g_{i};
-#endif
-#end
+    let lowest = place_of(channel, min(begin, end - 1u));
+    var place = lowest;
+#for i in ITEMS
+    if begin + {i}u * WORKGROUP_SIZE >= end {
+        place = lowest;
     }
-    // A thread reads only its own items. The barrier keeps a compiler from holding all of them in registers.
-    workgroupBarrier();
-#endif
-    let first = begin + SHARED * WORKGROUP_SIZE;
-    let place_0 = place_of(channel, min(first, end - 1u));
-    let x_0 = input[place_0.at];
+    new_x_{i} = input[place.at];
 #if GRADIENTS
-    let g_0 = gradients[place_0.at];
+    new_g_{i} = gradients[place.at];
 #endif
-#for i in 1..ITEMS
-    var place_{i} = next(place_{i - 1});
-    if first + {i}u * WORKGROUP_SIZE >= end {
-        place_{i} = place_0;
-    }
-    let x_{i} = input[place_{i}.at];
-#if GRADIENTS
-    let g_{i} = gradients[place_{i}.at];
-#endif
+    place = next(place);
 #end
+#end
+
+// Finds the moments of the tile that was loaded.
+#block find_moments()
     let count = elements_of(part);
     let share = 1.0 / count;
     var sum = 0.0;
-#if SHARED > 0
-    for (var j = lane; j < SHARED * WORKGROUP_SIZE && part * BLOCK + j < end; j += WORKGROUP_SIZE) {
-        sum += total(share * wg_items[j]);
-    }
-#endif
 #for i in ITEMS
-    if first + {i}u * WORKGROUP_SIZE < end {
-        sum += total(share * x_{i});
+    if begin + {i}u * WORKGROUP_SIZE < end {
+        sum += total(share * new_x_{i});
     }
 #end
     let center = workgroup_total(lane, vec4(sum, 0.0, 0.0, 0.0)).x;
     var sums = vec4(0.0);
-#if SHARED > 0
-    for (var j = lane; j < SHARED * WORKGROUP_SIZE && part * BLOCK + j < end; j += WORKGROUP_SIZE) {
-#put add_terms(sums, wg_items[j], wg_gradients[j])
-    }
-#endif
 #for i in ITEMS
-    if first + {i}u * WORKGROUP_SIZE < end {
-#put add_terms(sums, x_{i}, g_{i})
+    if begin + {i}u * WORKGROUP_SIZE < end {
+#put add_terms(sums, new_x_{i}, new_g_{i})
     }
 #end
-    var moments = moments_of(center, workgroup_total(lane, sums), count);
-#if SEVERAL
-    moments = channel_moments(channel, part, lane, moments);
-#endif
+    let moments = moments_of(center, workgroup_total(lane, sums), count);
+#end
+
+// Finds what the results of a channel need of its moments. One thread writes those of the channel.
+#block find_factors()
     let variance = moments.y / params.count;
     let inverse = inverseSqrt(variance + params.eps);
     let factor = inverse * gamma[channel];
@@ -376,16 +356,107 @@ fn batch_norm_train_resident(
 #else
     let shift = beta[channel];
 #endif
-#if SHARED > 0
-    var place = place_of(channel, begin);
-    for (var j = lane; j < SHARED * WORKGROUP_SIZE && part * BLOCK + j < end; j += WORKGROUP_SIZE) {
-#put write(place.at, wg_items[j], wg_gradients[j])
-        place = next(place);
-    }
-#endif
-#for i in ITEMS
-    if first + {i}u * WORKGROUP_SIZE < end {
-#put write(place_{i}.at, x_{i}, g_{i})
-    }
 #end
+
+// Writes the results of a part that is held.
+#block finish(tile)
+#put find_factors()
+    let written = part * BLOCK + lane;
+    let behind_last = min((part + 1u) * BLOCK, params.images * (params.len / WIDTH));
+    var output_place = place_of(channel, written);
+#for i in ITEMS
+    if written + {i}u * WORKGROUP_SIZE < behind_last {
+#put write(output_place.at, {tile}_x_{i}, {tile}_g_{i})
+    }
+    output_place = next(output_place);
+#end
+#end
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn batch_norm_train_resident(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+#put declare(new)
+#if SEVERAL
+#put declare(held)
+    if lane == 0u {
+        atomicStore(&wg_missing, NONE);
+    }
+    let tiles = params.channels * params.parts;
+    var taken = 1u;
+    take(lane, 0u);
+    var tile = workgroupUniformLoad(&wg_tile);
+    var held = NONE;
+    loop {
+        if tile < tiles {
+            let channel = tile / params.parts;
+            let part = tile % params.parts;
+#put load()
+            take(lane, taken);
+#put find_moments()
+            if lane == 0u && posts_are_made(part) {
+                post(channel, part, moments);
+            }
+        }
+        if held != NONE {
+            let channel = held / params.parts;
+            let part = held % params.parts;
+            var awaited = Awaited(lane >= params.parts, Moments());
+            if await_posts(channel, part, lane, &awaited) != NONE {
+                break;
+            }
+            let moments = join_tiles(lane, awaited.moments);
+#put finish(held)
+            held = NONE;
+        }
+        if tile >= tiles {
+            break;
+        }
+#for i in ITEMS
+        held_x_{i} = new_x_{i};
+#if GRADIENTS
+        held_g_{i} = new_g_{i};
+#endif
+#end
+        held = tile;
+        tile = workgroupUniformLoad(&wg_tile);
+        taken++;
+    }
+    // After a post was missing: tiles are read again, which takes no registers that the loop above needs.
+    while held != NONE {
+        let channel = held / params.parts;
+        let part = held % params.parts;
+        let moments = channel_moments(channel, part, lane);
+#put find_factors()
+        let end = min((part + 1u) * BLOCK, params.images * (params.len / WIDTH));
+        var place = place_of(channel, part * BLOCK + lane);
+        for (var i = part * BLOCK + lane; i < end; i += WORKGROUP_SIZE) {
+#put write(place.at, input[place.at], gradients[place.at])
+            place = next(place);
+        }
+        held = NONE;
+        if tile < tiles {
+            held = tile;
+            tile = workgroupUniformLoad(&wg_tile);
+            taken++;
+            if tile < tiles {
+                take(lane, taken);
+                let read = read_moments(tile / params.parts, tile % params.parts, lane);
+                if lane == 0u && posts_are_made(tile % params.parts) {
+                    post(tile / params.parts, tile % params.parts, read);
+                }
+            }
+        }
+    }
+#else
+    let channel = workgroup_index(group);
+    let part = 0u;
+    if channel >= params.channels {
+        return;
+    }
+#put load()
+#put find_moments()
+#put finish(new)
+#endif
 }

@@ -15,16 +15,16 @@ pub(super) const VARIANTS: &[Variant] = &[
 ];
 
 /// Words that a thread holds in registers; half of them if its loads are of single words, which take longer to compile.
-const HELD_WORDS: u64 = 96;
-/// Words of a thread in workgroup memory, which pass through registers at one time.
-const SHARED_WORDS: u64 = 40;
-/// Bytes of workgroup memory for sums.
-const SUM_BYTES: u32 = 4608;
+const HELD_WORDS: u64 = 104;
+/// The same of a tile, where a channel has several: a thread then holds two of them.
+const TILE_WORDS: u64 = 48;
+/// Maximum workgroups that take tiles in turn: more than run at the same time.
+const TAKERS: u64 = 1024;
 /// Threads of a workgroup that holds a channel of at most `4 * SMALL_WORKGROUP` items.
 const SMALL_WORKGROUP: u64 = 64;
 
 /// Maximum tiles of a channel. They wait for each other, so all of them should run at the same time.
-const MAX_TILES: u64 = 128;
+const MAX_TILES: u64 = 200;
 
 kernel_params! { struct BatchOpenParams { posts: u32, channels: u32 } }
 
@@ -32,10 +32,8 @@ kernel_params! { struct BatchOpenParams { posts: u32, channels: u32 } }
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChannelTiles {
     workgroup: u64,
-    /// Items of a thread in registers.
+    /// Items of a thread.
     items: u64,
-    /// Items of a thread in workgroup memory.
-    shared: u64,
     tiles: u64,
 }
 
@@ -59,18 +57,16 @@ impl BatchChannels<'_> {
     pub(super) fn tiles(&self, operands: u64) -> Option<ChannelTiles> {
         let width = if self.vectors() { 4 } else { 1 };
         let items = self.count() / width;
-        let most = HELD_WORDS / width.max(2) / operands;
+        let of_words = |words| words / width.max(2) / operands;
         let workgroup = if items <= 4 * SMALL_WORKGROUP { SMALL_WORKGROUP } else { WORKGROUP };
         let whole = items.div_ceil(workgroup);
-        let found = if whole <= most {
-            ChannelTiles { workgroup, items: whole, shared: 0, tiles: 1 }
+        let found = if whole <= of_words(HELD_WORDS) {
+            ChannelTiles { workgroup, items: whole, tiles: 1 }
         } else {
-            // More bytes in flight: workgroups wait for each other, not for memory.
-            let bytes = u64::from(self.profile.limits.max_workgroup_bytes.saturating_sub(SUM_BYTES));
-            let room = (bytes / (4 * width * operands * WORKGROUP)).min(SHARED_WORDS / width / operands);
-            let shared = if self.vectors() { room } else { 0 };
-            let tiles = items.div_ceil(WORKGROUP * (most + shared));
-            Some(ChannelTiles { workgroup, items: most, shared, tiles }).filter(|found| found.tiles <= MAX_TILES)?
+            let tiles = items.div_ceil(WORKGROUP * of_words(TILE_WORDS));
+            // Tiles of equal size.
+            let items = items.div_ceil(WORKGROUP * tiles);
+            Some(ChannelTiles { workgroup, items, tiles }).filter(|found| found.tiles <= MAX_TILES)?
         };
         let fits = self.profile.chunks(self.shape[0] as u64, self.image_bytes()).count() == 1;
         fits.then_some(found)
@@ -78,9 +74,9 @@ impl BatchChannels<'_> {
 
     /// Chooses between the variants.
     ///
-    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, of several
-    /// tiles, 217 and 229, gradients 365 and 432; 64 x 512 x 7 x 7, of one tile, 10 and 24, gradients 13 and 36.
-    /// Without workgroup memory, on an H200, 182, 210 and 301 with 16, 8 and 4 vec4s a thread, and 172 by `parts`.
+    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, 164 and 229,
+    /// gradients 241 and 432; 32 x 128 x 56 x 56, 56 and 69, gradients 78 and 128; 192 x 16 x 112 x 112, of 196 tiles,
+    /// 156 and 187, but 214 as 236 tiles; 64 x 512 x 7 x 7, of one tile, 11 and 24, gradients 12 and 36.
     pub(super) fn preferred(&self, tiles: Option<ChannelTiles>) -> (&'static str, String) {
         let quirks = self.profile.quirks;
         match tiles {
@@ -101,11 +97,11 @@ impl BatchChannels<'_> {
         &self, program: &mut Program, tiles: Option<ChannelTiles>, spec: Spec, mut bindings: Vec<Binding>, words: u64,
         leave_out: bool,
     ) -> Result<()> {
-        let Some(ChannelTiles { workgroup, items, shared, tiles }) = tiles else {
+        let Some(ChannelTiles { workgroup, items, tiles }) = tiles else {
             let [n, c, h, w] = self.shape;
             return Err(err!(
                 Unsupported,
-                "{}: the variant `resident` holds a channel in at most {MAX_TILES} workgroups, and binds x at once; {n} x {c} x \
+                "{}: the variant `resident` cuts a channel into at most {MAX_TILES} tiles, and binds x at once; {n} x {c} x \
                  {h} x {w} elements are too many for that on this device; use `auto`",
                 self.op
             ));
@@ -113,7 +109,7 @@ impl BatchChannels<'_> {
         let several = tiles > 1;
         let mut spec = spec;
         if several {
-            let words = words * self.channels() * tiles;
+            let words = 1 + words * self.channels() * tiles;
             // The running statistics, if there are new ones, are copied behind the posts.
             let posts = if let [_, _, _, mean, variance, _, _, _] = bindings[..] {
                 let posts = program.scratch(4 * (words + 2 * self.channels()));
@@ -134,16 +130,18 @@ impl BatchChannels<'_> {
             bindings.push(posts);
         }
         let spins = if self.profile.quirks.waiting_starves { 4 } else { 64 };
+        // A driver may end a thread's loops after some rounds: those in which every tile of each channel is missing.
+        let takes = self.profile.loop_steps((tiles + 3) * (u64::from(spins) + 2 * items + 4), 1 << 31);
         let mut spec = spec
             .constant("WORKGROUP_SIZE", workgroup as u32)
             .constant("ITEMS", items as u32)
-            .constant("SHARED", shared as u32)
             .flag("VECTORS", self.vectors())
             .flag("SEVERAL", several);
         if several {
             spec = spec
                 .constant("POSTS_BINDING", bindings.len() as u32)
                 .constant("SPINS", spins)
+                .constant("TAKES", takes as u32)
                 .flag("LEAVING_OUT", leave_out);
         }
         let params = ChannelParams {
@@ -159,7 +157,9 @@ impl BatchChannels<'_> {
         };
         let entry = "batch_norm_train_resident";
         let kernel = program.kernel(Kernel::library("nn/batch_norm_train_resident", entry, spec));
-        program.dispatch(kernel, &params, bindings, Grid::fold(self.channels() * tiles));
+        let all = self.channels() * tiles;
+        let workgroups = if several { all.min(TAKERS).max(all.div_ceil(takes)) } else { all };
+        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         Ok(())
     }
 }

@@ -87,7 +87,7 @@ fn batch_norm_train_rejects_invalid_arguments() {
     for shape in [[0, 2, 3, 4], [2, 0, 3, 4], [2, 2, 0, 4], [1, 5, 1, 1]] {
         assert_eq!(refusal::<f32>(gpu, &BatchNormTrain::new(shape)), ErrorKind::Shape, "{shape:?}");
     }
-    // More than 128 workgroups hold.
+    // More than 200 tiles.
     let large = BatchNormTrain::new([8, 1, 1024, 1024]).variant("resident");
     assert_eq!(refusal::<f32>(gpu, &large), ErrorKind::Unsupported);
     assert_eq!(refusal::<f32>(gpu, &BatchNormTrain::new([usize::MAX, 2, 3, 4])), ErrorKind::TooLarge);
