@@ -46,6 +46,8 @@ const COLUMN_BLOCKS: u32 = (VALUE_VEC4S + LANES - 1u) / LANES;
 // Vec4s of a row of q and k staged at once, and of a row of weights.
 const CHUNK: u32 = TILE_DIMS / 4u;
 const WEIGHT_VEC4S: u32 = TILE_WEIGHTS / 4u;
+// Tiles of v for the weights that are staged.
+const STEPS: u32 = TILE_WEIGHTS / TILE_VALUES;
 // Vec4s of q, k and v staged at once, and where k and v begin.
 const COUNT_Q: u32 = TILE_ROWS * CHUNK;
 const COUNT_K: u32 = TILE_KEYS * CHUNK;
@@ -179,6 +181,30 @@ var<workgroup> wg_vec4s: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #put store_{of}()
         }
 #end
+#end
+
+// Adds the staged values, those of a step, times their weights to the output.
+#block add_values(step)
+    for (var j = 0u; j < TILE_VALUES / 4u; j++) {
+        let p_at = group_row * WEIGHT_VEC4S + (({step} * (TILE_VALUES / 4u) + j) ^ swizzle_p);
+        let v_at = FIRST_V + j * (4u * VALUE_VEC4S);
+#for r in THREAD_ROWS
+        let p_{r} = wg_vec4s[p_at + {r}u * GROUPS * WEIGHT_VEC4S];
+#end
+#for n in 4
+#for c in COLUMN_BLOCKS
+#if (c + 1) * LANES > VALUE_VEC4S
+        // Columns past the end read the last vec4.
+        let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + min(lane + {c}u * LANES, VALUE_VEC4S - 1u)];
+#else
+        let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + lane + {c}u * LANES];
+#endif
+#for r in THREAD_ROWS
+        o_{r}_{c} += p_{r}[{n}] * v_{c}_{n};
+#end
+#end
+#end
+    }
 #end
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -433,34 +459,32 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #put ahead_after({(part + 1) * TILE_WEIGHTS})
         } else {
 #endif
-#for step in TILE_WEIGHTS / TILE_VALUES
+#if (CAUSAL || WINDOWED) && LOADS_AHEAD && STEPS > 1
+        // Not unrolled: this kernel is long, and would take twice the time to compile.
+        for (var step = 0u; step < STEPS; step++) {
+            if step > 0u {
+                workgroupBarrier();
+            }
+#put stage(V, key + {part * TILE_WEIGHTS}u + step * TILE_VALUES, 0u)
+            workgroupBarrier();
+            if step + 1u < STEPS {
+#put ahead(V, key + {part * TILE_WEIGHTS}u + (step + 1u) * TILE_VALUES, 0u)
+            } else {
+#put ahead_after({(part + 1) * TILE_WEIGHTS})
+            }
+#put add_values(step)
+        }
+#else
+#for step in STEPS
 #if step > 0
         workgroupBarrier();
 #endif
 #put stage(V, key + {part * TILE_WEIGHTS + step * TILE_VALUES}u, 0u)
         workgroupBarrier();
 #put ahead_after({part * TILE_WEIGHTS + (step + 1) * TILE_VALUES})
-        for (var j = 0u; j < TILE_VALUES / 4u; j++) {
-            let p_at = group_row * WEIGHT_VEC4S + (({step * TILE_VALUES / 4}u + j) ^ swizzle_p);
-            let v_at = FIRST_V + j * (4u * VALUE_VEC4S);
-#for r in THREAD_ROWS
-            let p_{r} = wg_vec4s[p_at + {r}u * GROUPS * WEIGHT_VEC4S];
+#put add_values({step}u)
 #end
-#for n in 4
-#for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > VALUE_VEC4S
-            // Columns past the end read the last vec4.
-            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + min(lane + {c}u * LANES, VALUE_VEC4S - 1u)];
-#else
-            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + lane + {c}u * LANES];
 #endif
-#for r in THREAD_ROWS
-            o_{r}_{c} += p_{r}[{n}] * v_{c}_{n};
-#end
-#end
-#end
-        }
-#end
 #if CAUSAL || WINDOWED
         }
 #endif

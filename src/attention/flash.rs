@@ -128,7 +128,7 @@ fn max_keys(of: &AttentionLowering<'_>, tile: FlashTile) -> u64 {
     let threads = tile.threads();
     let loads = |count: u32| count.div_ceil(threads) + 1;
     let chunk = loads(tile.rows * tile.dims / 4) + loads(tile.keys * tile.dims / 4) + tile.dims / 4 + 1;
-    let values = loads(tile.values * vec4s) + tile.values / 4 + 1;
+    let values = loads(tile.values * vec4s) + tile.values / 4 + 2;
     let products = u64::from(of.vec4s().div_ceil(tile.dims / 4)) * u64::from(chunk);
     let rounds = products + u64::from(tile.keys / tile.values * values + 1);
     // Tiles at an edge of the visible keys: their values are checked, and may be added one key at a time.
