@@ -74,9 +74,9 @@ impl BatchChannels<'_> {
 
     /// Chooses between the variants.
     ///
-    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, 164 and 229;
-    /// 32 x 128 x 56 x 56, 56 and 69, gradients 78 and 128; 192 x 16 x 112 x 112, of 196 tiles, 156 and 187, but 214 as
-    /// 236 tiles; 64 x 512 x 7 x 7, of one tile, 11 and 24, gradients 12 and 36.
+    /// Microseconds on an H100 (Vulkan, driver 580.159.04), `resident` and `parts`: 64 x 64 x 112 x 112, 165 and 228,
+    /// gradients 242 and 432; 32 x 128 x 56 x 56, 57 and 69, gradients 77 and 128; 192 x 16 x 112 x 112, of 196 tiles,
+    /// 154 and 188, but 214 as 236 tiles; 64 x 512 x 7 x 7, of one tile, 11 and 24, gradients 12 and 36.
     pub(super) fn preferred(&self, tiles: Option<ChannelTiles>) -> (&'static str, String) {
         let quirks = self.profile.quirks;
         match tiles {
