@@ -197,7 +197,7 @@ kernel_params! {
 /// binding, and one workgroup for a rest of less than 256 bytes.
 ///
 /// # Variants
-/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
+/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`, or another if few elements end in part of one.
 ///
 /// # Errors
 /// - [`Unsupported`](ErrorKind::Unsupported): another element type, or a function that is not defined on it.

@@ -35,7 +35,7 @@ use crate::program::prelude::*;
 /// a rest of less than 256 bytes. No scratch.
 ///
 /// # Variants
-/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
+/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`, or another if few elements end in part of one.
 ///
 /// # Errors
 /// - [`Unsupported`](ErrorKind::Unsupported): another element type.

@@ -75,7 +75,7 @@ fn dispatches_cover_every_element_once_at_any_size() {
 fn vec4_leaves_the_rest_of_256_bytes_to_one_workgroup_of_plain() {
     let profile = DeviceProfile::h100();
     let entries = |n| -> Vec<_> {
-        let program = lower::<f32>(&Zip::new(ZipFn::Add, n), &profile);
+        let program = lower::<f32>(&Zip::new(ZipFn::Add, n).variant("vec4"), &profile);
         let of = |d: &crate::program::Dispatch| (program.kernels[d.kernel].entry, d.grid);
         program.dispatches.iter().map(of).collect()
     };
@@ -85,6 +85,8 @@ fn vec4_leaves_the_rest_of_256_bytes_to_one_workgroup_of_plain() {
     assert_eq!(entries(65), [("elementwise_vec4", one), ("elementwise_plain", one)]);
     assert_eq!(entries(1 << 20), [("elementwise_vec4", Grid::Direct([1024, 1, 1]))]);
     assert_eq!(entries(0), []);
+    let auto = |n| lower::<f32>(&Zip::new(ZipFn::Add, n), &profile).variant();
+    assert_eq!([64, 65, (1 << 24) + 1].map(auto), ["vec4", "grid-stride", "vec4"]);
 }
 
 #[test]
