@@ -107,14 +107,14 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
-/// Elements up to which software drivers look back. us of `lookback` and `subgroup`, Mesa 22.3 and SwiftShader: select
-/// of 160 46, 120 and 46, 661; of 4003 87, 122 and 200, 679; runs of 2241 143, 235 and 218, 772.
-const FEW: usize = 1 << 12;
+/// Elements up to which software drivers look back. us of `lookback` and `subgroup`, Mesa 22.3 and SwiftShader: unique
+/// of 5000 94, 164 and 228, 818; of 100,000 715, 839 and 4739, 8874.
+pub(super) const FEW: usize = 1 << 20;
 
 /// The variant that `auto` takes for `n` elements, and why.
 pub(super) fn policy(n: usize, one_pass: bool, profile: &DeviceProfile) -> (&'static str, String) {
     if one_pass && profile.quirks.serial_workgroups && n <= FEW {
-        ("lookback", "one or two dispatches; others take several, which cost more than the few waits".into())
+        ("lookback", "few dispatches, which cost more than the waits".into())
     } else if one_pass && !profile.quirks.waiting_starves {
         ("lookback", "reads every element once, and never waits forever for another workgroup".into())
     } else if profile.features.subgroups && n < 1 << 22 {
@@ -133,8 +133,7 @@ fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
     // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 10 us, 2^20 in 12 us; 2^27 by flags in 475 us
-    // (1024 x 32 488), by value in 330 us (1024 x 32 338). Unique of 2^26, three of four kept: 205 us (512 x 32 245,
-    // which takes too many registers, 1024 x 32 208, 512 x 16 225).
+    // (1024 x 32 488), by value in 330. Unique of 2^26, three of four kept: 205 us (512 x 32 245, 512 x 16 225).
     match keep {
         _ if n < 1 << 22 || most < 512 => (most.min(512), 16),
         Keep::Heads => (512, 28),

@@ -33,7 +33,8 @@ use crate::program::prelude::*;
 /// [`RadixSort`] once, with 4 bytes of scratch an element beside its own.
 ///
 /// # Variants
-/// `radix` and `sort`; `auto` (the default) takes `sort` with a length from the device, and else `radix`.
+/// `radix` and `sort`; `auto` (the default) takes `sort` up to 65,536 elements and with a length from the
+/// device, and else `radix`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): no elements; no quantiles, or more than 64; a quantile
@@ -83,6 +84,8 @@ impl Quantile {
         let (name, n) = (INFO.name, self.n);
         let (variant, decision) = choose(name, &self.variant, VARIANTS, profile, || match self.counted {
             true => ("sort", "the ranks lie on the device".into()),
+            // us of `sort` and `radix` of 50,000: 44, 73 (H100, Vulkan, driver 580.159.04), 2166, 1962 (Mesa 22.3).
+            false if n <= 1 << 16 => ("sort", "few dispatches".into()),
             false => ("radix", "reads the input a few times".into()),
         })?;
         let mut program = Program::new(name, decision);

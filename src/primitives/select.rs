@@ -37,8 +37,8 @@ use crate::program::prelude::*;
 /// 4096 elements. Outputs are written once.
 ///
 /// # Variants
-/// `hierarchical`, `subgroup` and `lookback`; `auto` (the default) takes `lookback`, except on devices where a
-/// waiting workgroup may starve the others.
+/// `hierarchical`, `subgroup` and `lookback`; `auto` (the default) takes `lookback`, except where a waiting
+/// workgroup may starve the others: in browsers and, above 2^20 elements, on software drivers.
 ///
 /// # Errors
 /// - [`Unsupported`](ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a

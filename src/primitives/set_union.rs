@@ -1,4 +1,4 @@
-use super::compact::{policy, scan_counts};
+use super::compact::{FEW, policy, scan_counts};
 use super::lookback::Posts;
 use super::merge::find_tiles;
 use super::select_columns::{MovedColumn, PositionsOf, check_column};
@@ -17,7 +17,6 @@ kernel_params! {
 
 /// Threads of a workgroup, and elements of a thread, an odd number. 2^26 and 2^26 u32 on an H100 (Vulkan, driver
 /// 580.159.04), by `lookback`: 1024 x 9 in 732 us, 512 x 17 749, 512 x 9 778, 256 x 17 813, 512 x 13 881, 512 x 11 989.
-/// Of the 732 us look-back takes 120, and the searches of threads 90. Two passes, with masks between, take 817 us.
 fn tile(profile: &DeviceProfile) -> [u32; 2] {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {
@@ -119,11 +118,13 @@ impl SetUnion {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let SetForm { n, m, counted, values, .. } = self.form;
-        let (variant, decision) =
-            choose(INFO.name, &self.form.variant, VARIANTS, profile, || policy(usize::MAX, true, profile))?;
+        let len = n.saturating_add(m);
+        // Above that there is no variant by subgroups.
+        let few = profile.quirks.serial_workgroups && len <= FEW;
+        let policy = || policy(if few { len } else { usize::MAX }, true, profile);
+        let (variant, decision) = choose(INFO.name, &self.form.variant, VARIANTS, profile, policy)?;
         let mut program = Program::new(INFO.name, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        let len = n.saturating_add(m);
         program.operands = vec![operand("a", dtype, n, Access::Read), operand("b", dtype, m, Access::Read)];
         if counted {
             let of = |name| operand(name, DType::U32, 1, Access::Read);

@@ -50,7 +50,7 @@ fn auto_follows_the_number_of_bins() {
     ] {
         assert_eq!((chosen(bins, &h100), chosen(bins, &portable)), (there, here), "{bins} bins");
     }
-    assert_eq!(chosen(1 << 20, &DeviceProfile::mesa()), "global");
+    assert_eq!(chosen(256, &DeviceProfile::mesa()), "global");
 }
 
 #[test]

@@ -400,7 +400,7 @@ impl ScanLowering<'_> {
         let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p, unit)).collect();
         let binding = 5 + grids.first().map_or(0, |(_, bound)| bound.heads.len() as u32);
         let mut scratch = None;
-        if one_pass {
+        if one_pass && several {
             let (words, chunks) = (self.monoid.words(), chunks.len() as u64);
             let all = Posts { tiles: all_tiles, words, counted: false, chunks };
             let posts = self.scratch(4 * all.scratch_words())?;

@@ -49,8 +49,7 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     }
     let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
     // f32 on an H100 (Vulkan, driver 580.159.04). 100 of 2^16: 27.7 us, `single` 35.4. The last workgroup takes about
-    // 0.45 us for 1024 candidates (1000 of 2^26 346 us, 100 of 2^26 151 us), many workgroups about 150 us
-    // for any number (10,000 of 2^26 248 us).
+    // 0.45 us for 1024 candidates, many workgroups about 150 us for any number.
     TopKPolicy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
@@ -144,7 +143,10 @@ impl<'a> TopKLowering<'a> {
             let in_chunks = filter.is_ok() && k <= n / 128;
             // Where chunks do not pay, one workgroup is cheaper than the many dispatches of a radix select.
             let single_up_to = policy(profile, false).single << if in_chunks { 0 } else { 3 };
-            if single.is_ok() && n <= single_up_to {
+            // There one workgroup sorts up to CAPACITY elements: k 3 of 1000 in 334 us, in chunks 92 (Mesa 22.3).
+            let by_chunks = profile.quirks.serial_workgroups && filter.is_ok() && n <= CAPACITY;
+            let in_chunks = in_chunks || by_chunks;
+            if single.is_ok() && n <= single_up_to && !by_chunks {
                 ("single", "few elements: one workgroup suffices".into())
             } else if in_chunks {
                 if profile.features.subgroups {
