@@ -175,20 +175,33 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         let why = "products for an output, in slices of channels: the driver ends long loops";
         ("tiled", format!("{} {why}", c.terms()))
     } else if profile.quirks.serial_workgroups {
-        serial_policy(c)
+        serial_policy(c, profile)
     } else {
         predict::fastest(c, profile)
     }
 }
 
-/// For drivers that run workgroups one after the other.
-fn serial_policy(c: &Correlation) -> (&'static str, String) {
-    if c.to < 4 && c.terms() <= DIRECT {
-        ("direct", format!("{} filters a group are too few for a tile", c.to))
-    } else if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10 {
+/// For drivers that run workgroups one after the other. us of `tiled`, `winograd`, `implicit`, 3 x 3 on 14 x 14 (Mesa
+/// 22.3): 16 to 16 channels 183, 299, 321, 64 to 64 2248, 1066, 4293. 1 x 1 on 28 x 28, 64 to 64: `im2col` 9142, others
+/// 15,980.
+fn serial_policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
+    let products = (c.images * c.pixels()).saturating_mul(c.to * c.terms());
+    // Products from which a copy of all windows pays; never, if they overlap in a tile.
+    let many = match (c.kernel, Tiled::check(c)) {
+        ([1, 1], _) => 1 << 21,
+        (_, Err(_)) => 1 << 23,
+        _ => usize::MAX,
+    };
+    if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && products >= 1 << 20 {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if c.terms() < 16 {
-        ("direct", format!("{} products an output are too few for tiles", c.terms()))
+    } else if c.is_plain() && products >= many && columns_at_once(c, profile) > 0 {
+        ("im2col", "many products pay for a copy of all windows".to_owned())
+    } else if c.is_plain() && Tiled::check(c).is_ok() {
+        ("tiled", "each cell serves several outputs and filters".to_owned())
+    } else if c.to < 4 && c.terms() <= DIRECT {
+        ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if c.terms() < 16 || products < 1 << 13 {
+        ("direct", "too few products for tiles".to_owned())
     } else {
         ("implicit", "each loaded window serves several filters".to_owned())
     }

@@ -67,15 +67,15 @@ use crate::program::prelude::*;
 /// may take more.
 ///
 /// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the
-/// family](crate::conv). `auto` (the default) takes `register` up to 256 weights, then `strategy1` while a tile
-/// with its halo fits workgroup memory, then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on
-/// processors `register` up to 64 weights, then `constant`. For an operand it takes `naive` in place of `constant`,
-/// since not every buffer can be a uniform. `separable` takes a filter that is a product of lines,
-/// one for each axis: in f32, every weight is within 2^-20 of the largest of the product of the lines through that
-/// one. It sums along one axis after the other, unrounded between them: in the registers of one kernel, by tiles,
-/// or for long lines in a dispatch for each axis with 4 bytes of scratch for each element. The report says which.
-/// It rejects any other filter.
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the family](crate::conv).
+/// `auto` (the default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup
+/// memory, then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64
+/// weights (256 of three dimensions, for many outputs), then `constant`. For an operand it takes `naive` in place of
+/// `constant`, since not every buffer can be a uniform. `separable` takes a filter that is a product of lines, one for
+/// each axis: in f32, every weight is within 2^-20 of the largest of the product of the lines through that one. It sums
+/// along one axis after the other, unrounded between them: in the registers of one kernel, by tiles, or for long lines
+/// in a dispatch for each axis with 4 bytes of scratch for each element. The report says which. It rejects any other
+/// filter.
 ///
 /// # Errors
 /// - [`InvalidArgument`](ErrorKind::InvalidArgument): an even extent of the filter; a weight that is not

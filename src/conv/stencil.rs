@@ -310,11 +310,18 @@ impl Stencil {
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         // A buffer of the caller's need not be one that a uniform can be.
         let (taps, constant) = (self.taps(), self.weights.is_some() && self.taps() <= MAX_CONSTANT);
-        let most_terms = if profile.quirks.slow_compiler { MAX_TERMS_ON_CPU } else { MAX_TERMS };
+        // 125 weights, us of others and `register` (Mesa 22.3): `naive` 75, 104 for 4 x 6 x 6, 675, 221 for 3 x 4 x 58;
+        // `constant` 89, 240 for 2 x 19 x 10, 15,974, 3936 for 20 x 30 x 40.
+        let pays = if self.weights.is_none() { 256 } else { 1 << 12 };
+        let outputs = self.extents.iter().product::<usize>();
+        let many = self.axes == 3 && outputs >= pays;
+        let most_terms = if profile.quirks.slow_compiler && !many { MAX_TERMS_ON_CPU } else { MAX_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         // A thread of `register` computes four rows. Mesa 22.3's software driver, 1 x 383: 112 us, `constant` 37.
         let flat = profile.quirks.serial_workgroups && constant && self.axes == 2 && self.extents[1] < 2;
-        if taps <= most_terms && !flat {
+        // And of `strategy1` (H100, Vulkan, driver 580.159.04): 24 x 30 x 40 8.2, 11.3; 60 x 64 x 64 18.4, 11.6.
+        let short = self.axes == 3 && taps > MAX_TERMS_ON_CPU && outputs < 1 << 16 && fits;
+        if taps <= most_terms && !flat && (profile.quirks.serial_workgroups || !short) {
             ("register", format!("{taps} weights are few enough to write every product out"))
         } else if profile.quirks.serial_workgroups && constant {
             ("constant", "a processor's caches replace tiles, and its barriers are slow".to_owned())

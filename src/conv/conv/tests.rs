@@ -20,8 +20,10 @@ fn variant_follows_device_and_shape() {
     assert_eq!(of(&same([1, 192, 64, 64], 5, 5), &h100), "implicit");
     assert_eq!(of(&same([1, 512, 7, 7], 512, 3), &h100), "implicit");
     assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
-    assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
-    assert_eq!(of(&same([8, 8, 56, 56], 64, 1), &mesa), "direct");
+    assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "tiled");
+    assert_eq!(of(&same([1, 8, 28, 28], 64, 1), &mesa), "tiled");
+    assert_eq!(of(&same([8, 8, 56, 56], 64, 1), &mesa), "im2col");
+    assert_eq!(of(&same([8, 8, 56, 56], 64, 3).stride([2, 2]), &mesa), "im2col");
     assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "depthwise");
 }
 

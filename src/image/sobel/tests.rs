@@ -8,4 +8,5 @@ fn ragged_rows_are_read_again_where_threads_would_wait() {
     assert_eq!(chosen(1000, 104, &h100), Some("rows"));
     assert_eq!(chosen(8001, 8001, &h100), Some("rows"));
     assert_eq!(chosen(1000, 101, &mesa), Some("rows"));
+    assert_eq!(chosen(10, 101, &mesa), Some("naive"));
 }
