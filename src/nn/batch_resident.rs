@@ -80,9 +80,7 @@ impl BatchChannels<'_> {
     pub(super) fn preferred(&self, tiles: Option<ChannelTiles>) -> (&'static str, String) {
         let quirks = self.profile.quirks;
         match tiles {
-            Some(ChannelTiles { tiles: 1, .. }) if !quirks.serial_workgroups => {
-                (RESIDENT, "a workgroup holds a channel, which is read once".into())
-            }
+            Some(ChannelTiles { tiles: 1, .. }) => (RESIDENT, "a workgroup holds a channel, which is read once".into()),
             // Elsewhere nobody has shown that the tiles of a channel run at the same time.
             Some(_) if self.profile.class == DeviceClass::Discrete && !quirks.waiting_starves => {
                 (RESIDENT, "a few workgroups hold a channel, which is read once".into())
