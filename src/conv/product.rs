@@ -20,11 +20,9 @@ kernel_params! {
 
 /// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
-/// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
-/// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
-/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8
-/// 29.2 and 22.3. A step of k of 16 halves what the smaller tiles reach. The paces are fitted to 58 layers that were
-/// drawn, on the same card: the times of the tiles that they choose are 2.5 % above those of the best.
+/// 38.5, the second 38.3 and 34.6; 64 channels of 56 x 56, the second 36.9 and 29.6; 16 to 32 channels of 80 x 80, 7 x
+/// 7, the third 31.9 and 25.2. A step of k of 16 halves what the smaller tiles reach. The paces are fitted to 58 layers
+/// that were drawn, on the same card: the times of the tiles that they choose are 2.5 % above those of the best.
 const CARD: &[Division] = &[
     Division::new([128, 128, 8], [8, 8]).pace(67, [1030, 6300]),
     Division::new([64, 128, 8], [8, 8]).pace(65, [610, 8500]),

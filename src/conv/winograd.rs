@@ -16,8 +16,7 @@ const SIDE: usize = 4;
 pub(super) const PLACES: usize = 36;
 
 /// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
-/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32
-/// images: 76.5, 102, 106 and 107.
+/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count.
 const SCRATCH: u64 = 256 << 20;
 
 /// Says if windows are of 3 x 3 with stride and dilation 1.

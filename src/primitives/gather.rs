@@ -75,8 +75,8 @@ kernel_params! {
 }
 
 /// Single words that a thread copies, of a table of so many bytes, so that it reads its parameters and a length on the
-/// device once. On an H100 (Vulkan, driver 580.159.04) 2^26 words of 4 KiB take 286, 218, 203 us by 1, 2, 4 words, with
-/// a length on the device 295, 226, 204; 2^24 random words of 64 MiB 360, 359, 376.
+/// device once. On an H100 (Vulkan, driver 580.159.04) 2^26 words of 4 KiB take 286, 218, 203 us by 1, 2, 4 words; 2^24
+/// random words of 64 MiB 360, 359, 376.
 fn words_of_thread(table: u64) -> u32 {
     if table <= 16 << 20 { 4 } else { 2 }
 }

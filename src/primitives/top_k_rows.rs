@@ -85,7 +85,7 @@ const REST: u32 = 64;
 const MAX_CAPACITY: u32 = 4096;
 /// Candidates from which on bisection finds the best faster than a sort. Of 4,096 rows of 50,257 f32 on an H100
 /// (Vulkan, driver 580.159.04), by bisection and by sorts: k 50 in 488 and 449 us (256 candidates), 128 in 550 and 562,
-/// 256 in 693 and 979, 1,000 in 2,382 and 5,801 us. Slow compilers get the sort: SwiftShader needs more than 24 GB for
+/// 1,000 in 2,382 and 5,801 us. Slow compilers get the sort: SwiftShader needs more than 24 GB for
 /// the text of bisection.
 const SELECTED: u32 = 512;
 

@@ -34,10 +34,8 @@ fn policy(profile: &DeviceProfile) -> GemvPolicy {
     if profile.quirks.few_cores {
         GemvPolicy { workgroups: 64, rows: 4, loads: 4, column_lanes: 64, column_workgroups: 64 }
     } else {
-        // Six workgroups a multiprocessor of an H100 are what reductions need there. The rest is by design: rows of
-        // 1 KiB a team, and enough workgroups that the last ones to finish do not count. GB/s there (Vulkan, driver
-        // 580.159.04), plain and transposed: 16384 x 16384 3077 and 3011, 16383 x 16381 2846 and 2542, 4096 x 4096
-        // 2303 and 2100, 1024 x 2^18 2965 and 2990, 2^18 x 1024 3127 and 2980.
+        // Six workgroups a multiprocessor of an H100, as for reductions. GB/s there (Vulkan, driver 580.159.04), plain
+        // and transposed: 16384 x 16384 3077 and 3011, 4096 x 4096 2303 and 2100, 2^18 x 1024 3127 and 2980.
         GemvPolicy { workgroups: 792, rows: 2, loads: 4, column_lanes: 64, column_workgroups: 2112 }
     }
 }

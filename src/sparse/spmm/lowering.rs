@@ -41,8 +41,7 @@ fn policy(profile: &DeviceProfile) -> SpmmPolicy {
         SpmmPolicy { workgroup_size: 64, max_lanes: 8, items: 64, max_slots }
     } else {
         // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16
-        // random entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256
-        // are alike.
+        // random entries in a row; 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
         SpmmPolicy { workgroup_size: 256, max_lanes: 32, items: 32, max_slots }
     }
 }
