@@ -48,6 +48,17 @@ fn the_choice_follows_device_and_filter() {
     assert_eq!(chosen(&image(500, 500, 129, 129), &portable), "naive");
     assert_eq!(chosen(&image(500, 500, 5, 5), &DeviceProfile::mesa()), "register");
     assert_eq!(chosen(&image(500, 500, 9, 9), &DeviceProfile::mesa()), "constant");
+    let space = |extents, weights| Stencil::new("filter3d", 3, extents, [5; 3], weights);
+    for (extents, on_card, on_processor, of_operand) in [
+        ([2, 3, 4], "strategy1", "constant", "naive"),
+        ([20, 30, 40], "strategy1", "register", "register"),
+        ([60, 64, 64], "register", "register", "register"),
+    ] {
+        let given = space(extents, Some(vec![1.0; 125]));
+        let found = [chosen(&given, &h100), chosen(&given, &DeviceProfile::mesa())];
+        assert_eq!(found, [on_card, on_processor], "{extents:?}");
+        assert_eq!(chosen(&space(extents, None), &DeviceProfile::mesa()), of_operand, "{extents:?}");
+    }
 }
 
 #[test]
