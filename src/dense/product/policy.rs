@@ -147,9 +147,8 @@ pub(super) fn unstaged(job: &ProductJob<'_>) -> Division {
     if let Some(row) = forced.and_then(|name| UNSTAGED.iter().find(|row| row.name() == name)) {
         return *row;
     }
-    // Mesa 22.3's software driver, in this order: 512 cubed 17.7, 27.1, 36.4, 47.5 ms; 256 cubed 1.14, 1.35, -, 2.52;
-    // 100 cubed 156, 165, 185, 286 us; 4 x 256 x 256 134, 142, 76, 110; 512 x 1 x 512 1.83, 0.92, 2.36, 0.73 ms. Longer
-    // kernels take longer to compile.
+    // Mesa 22.3's software driver, in this order: 512 cubed 17.7, 27.1, 36.4, 47.5 ms; 100 cubed 156, 165, 185, 286 us;
+    // 4 x 256 x 256 134, 142, 76, 110. Longer kernels take longer to compile.
     UNSTAGED[if n <= 16 || m * n <= 1024 {
         3
     } else if m <= 4 {
@@ -315,8 +314,8 @@ fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
         return Some(("naive", "one thread tile is the whole product: no element is used twice".into()));
     }
-    // Mesa 22.3's software driver, us of `unstaged`, `small`, `register`: 200 of 8^3 157, 166, 429; 64 of 16^3 172,
-    // 237, 273; 32 of 64^3 1812, 3830, 5947; 8 of 128 x 128 x 64 790, -, 2963.
+    // Mesa 22.3's software driver, us of `unstaged`, `small`, `register`: 200 of 8^3 157, 166, 429; 32 of 64^3 1812,
+    // 3830, 5947.
     job.profile.quirks.serial_workgroups.then(|| ("unstaged", UNSTAGED_WHY.into()))
 }
 
