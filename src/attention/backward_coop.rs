@@ -31,12 +31,8 @@ impl CoopPassTile {
     /// less memory run fewer subgroups.
     ///
     /// Microseconds of the passes on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, by pairs x rows, walked
-    /// rows, tiles. Head size 64: 1847, 2083, 3345 with 2 x 32, 16, 1; 1974, 2248, 2683 with 4 x 32, 16, 2; 1939, 2271,
-    /// 3579 with 4 x 32, 16, 1; 3179, 3407, 3661 with 2 x 32, 16, 2; 1989, 2252 with 2 x 64, 16, 2; 2408, 2760, 3335
-    /// with 2 x 32, 32, 1. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1;
-    /// 3394, 4391, 6751 with 2 x 32, 16, 2. In another session, dq and dk with dv, head size 64: 2231, 2793 with the
-    /// tiles below; 3950, 3000 with 4 x 16, 16, 1; 5803, 5270 with 3 x 32, 16; 2446, 3869 with 2 x 64 and 8 x 16.
-    /// Scores of the next tile among the sums of this one: 3336 in place of 2793.
+    /// rows, tiles. Head size 64: 1847, 2083, 3345 with 2 x 32, 16, 1; 1974, 2248, 2683 with 4 x 32, 16, 2; 3179, 3407,
+    /// 3661 with 2 x 32, 16, 2. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1.
     fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
         let tiles = match head_size {
             0..=64 => [[2, 32, 16, 1], [2, 32, 16, 1], [4, 32, 16, 2]],
@@ -118,10 +114,8 @@ struct SlopeTile {
 
 impl SlopeTile {
     /// Microseconds of all gradients of a saved pass on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, by
-    /// subgroups x queries x keys. Head size 64: 4543 with 4 x 16 x 32, 4634 with 8 x 32 x 16, 4717 with 8 x 16 x 32,
-    /// 4778 with 4 x 32 x 32, 4767 with 2 x 32 x 32, 4993 with 4 x 16 x 64, 5531 with 4 x 32 x 16; `coop` 5142. Head
-    /// size 128: 8086 with 8 x 16 x 32, 8186 with 4 x 32 x 32, 8709 with 4 x 32 x 16, 8940 with 4 x 16 x 32; `coop`
-    /// 8349.
+    /// subgroups x queries x keys. Head size 64: 4543 with 4 x 16 x 32, 4634 with 8 x 32 x 16; `coop` 5142. Head size
+    /// 128: 8086 with 8 x 16 x 32, 8186 with 4 x 32 x 32; `coop` 8349.
     fn of(head_size: usize, max_bytes: u32) -> Self {
         let teams = if head_size <= 64 { 4 } else { 8 };
         let mut tile = Self { teams, rows: 16, walk: 32 };

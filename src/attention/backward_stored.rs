@@ -44,9 +44,8 @@ const MAX_KEYS: usize = 16 << 10;
 /// Bytes of each of the two matrices of a step. More heads at a time fill a card better.
 const STEP_BYTES: u64 = 512 << 20;
 /// Queries of a step if some keys are hidden: with fewer, fewer hidden scores are computed, by slower products. B4 H16
-/// T4096 D64, causal, on an H100 (Vulkan, driver 580.159.04): 15.7 ms with 512, 16.8 with 256, 15.8 with 384, 16.4 with
-/// 1024; with half as many heads at a time 17.1. A saved pass in another session: 12.4 ms with 512, 12.5 with 384, 13.3
-/// with 1024, 13.5 with 256 and 768; D128 21.6, 22.4, 22.7, 23.8 and 22.8.
+/// T4096 D64, causal, a saved pass on an H100 (Vulkan, driver 580.159.04): 12.4 ms with 512, 12.5 with 384, 13.3 with
+/// 1024, 13.5 with 256.
 const HIDING_ROWS: usize = 512;
 /// The fewest queries and keys for which `auto` takes the variant.
 const SUITS_ROWS: usize = 256;

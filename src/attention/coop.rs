@@ -63,9 +63,8 @@ const INPUTS: [AttentionOperand; 7] = [
 ];
 
 /// Chooses the tile for a head size. TFLOP/s on an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, with subgroups x
-/// rows, keys: head size 64: 163 with 4 x 32, 16; 143 with 4 x 16, 32; 138 with 2 x 32, 16 and 8 x 16, 16; 133 with
-/// 8 x 32, 16; 131 with 4 x 32, 32. Head size 128: 182 with 8 x 16, 32; 175 with 8 x 32, 16; 151 with 4 x 16, 16; 140
-/// with 8 x 16, 16; 132 with 4 x 32, 16 and 4 x 16, 32; 123 with 4 x 32, 32.
+/// rows, keys: head size 64: 165 with 4 x 32, 16; 152 with 4 x 16, 32; 143 with 2 x 32, 16. Head size 128: 191 with
+/// 8 x 16, 32; 165 with 6 x 16, 16; 158 with 8 x 32, 16.
 fn policy(head_size: usize) -> CoopTile {
     if head_size <= 64 { CoopTile { teams: 4, rows: 32, keys: 16 } } else { CoopTile { teams: 8, rows: 16, keys: 32 } }
 }

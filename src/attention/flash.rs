@@ -94,9 +94,8 @@ pub(super) fn policy(profile: &DeviceProfile, vec4s: u32) -> FlashTile {
             _ => FlashTile::new([32, 32, 8, 4], [32, 32, 8]),
         };
     }
-    // TFLOP/s on an H100 (Vulkan, driver 580.159.04), f32, B4 H16 T4096. D64: 36.0; 34.5 with loads ahead, 32.8 with
-    // 256 rows, 31.1 with 64, 29.6 with 64 dimensions at once, 30.7 with 16. D128: 34.4; 31.7 without loads ahead,
-    // 32.8 with 64 rows and keys, 29.7 with 8 lanes.
+    // TFLOP/s on an H100 (Vulkan, driver 580.159.04), f32, B4 H16 T4096. D64: 36.0; 34.5 with loads ahead, 30.7 with 16
+    // dimensions at once. D128: 34.4; 31.7 without loads ahead, 34.5 with 64 rows, 32.3 with 64 rows and keys.
     let large = limits.max_workgroup_bytes >= 48 << 10;
     match vec4s {
         0..=16 => FlashTile::new([128, 64, 8, 8], [32, 32, 32]),

@@ -22,8 +22,8 @@ fn policy(profile: &DeviceProfile, lanes: u32) -> SplitPolicy {
         SplitPolicy { threads: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
     } else if subgroups {
         // Sixteen workgroups for each multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver
-        // 580.159.04), f16, H32 G8 D128, B16 S8192 and B1 S131072: 2646 and 2612; with 256 threads 1981 and 1980, with
-        // 64 2365 and 2630; with eight keys in flight 2076 and 2059; with twice as many workgroups 2522 and 2444.
+        // 580.159.04), f16, H32 G8 D128, B16 S8192 and B1 S131072: 2646 and 2612; with 64 threads 2365 and
+        // 2630; with twice as many workgroups 2522 and 2444.
         SplitPolicy { threads: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     } else {
         SplitPolicy { threads: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }

@@ -88,8 +88,8 @@ const VARIANTS: &[Variant] = &[
 const LONG_COLUMN: usize = 256;
 
 /// With fewer columns times lanes of a subgroup most lanes of `tiled` are idle. us of `naive` and `tiled`:
-/// SwiftShader, four lanes, 8832 x 2 208, 859, 20000 x 4 431, 805, 20000 x 8 845, 1146; Mesa 22.3, eight lanes, 8832
-/// x 2 132, 122, 20000 x 4 338, 168, 20000 x 8 410, 249.
+/// SwiftShader, four lanes, 8832 x 2 208, 859, 20000 x 8 845, 1146; Mesa 22.3, eight lanes, 8832 x 2 132, 122, 20000 x 8
+/// 410, 249.
 const FEW_COLUMNS: usize = 32;
 
 impl Gemv {

@@ -182,10 +182,9 @@ impl Pool2dBackwardWeights {
         let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[1], profile };
         // Enough workgroups to fill a card, of at least four windows a thread. GB/s on an H200 (Vulkan, driver
         // 580.159.04), 32 x 64 x 112 x 112, by rows x workgroups, 2 x 2 and 3 x 3 with stride 1: 2855, 2481 with
-        // 4 x 528; 2791, 2344 with 4 x 1024; 2625, 2151 with 4 x 2048; 2710, 2507 with 8 x 1024; 2736, 1919 with
-        // 2 x 1024. On an H100 2218 and 2190 with 4 x 528, `parts` 2043 and 948. Four windows across there: 2314, 2441
-        // with 1 x 528; 2286, 2078 with 1 x 264; 2291, 2314 with 1 x 1056; 2274, 2399 with 2 x 528; 2267, 2219 with
-        // 4 x 528. A plain sum of x alone reaches 2389.
+        // 4 x 528; 2791, 2344 with 4 x 1024. On an H100 2218 and 2190 with 4 x 528, `parts` 2043 and 948. Four windows
+        // across there: 2314, 2441 with 1 x 528; 2286, 2078 with 1 x 264; 2274, 2399 with 2 x 528. A plain sum of x
+        // alone reaches 2389.
         let runs_of = |planes: u64| planes * (p.div_ceil(rows as usize) * q.div_ceil(across)) as u64;
         let wanted = (if profile.quirks.few_cores { 16 } else { 528 } / groups).max(1);
         let most = WORKGROUP * profile.loop_steps(2, 1 << 20);

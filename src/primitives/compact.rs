@@ -133,7 +133,7 @@ fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
     // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 10 us, 2^20 in 12 us; 2^27 by flags in 475 us
-    // (1024 x 32 488), by value in 330. Unique of 2^26, three of four kept: 205 us (512 x 32 245, 512 x 16 225).
+    // (1024 x 32 488), by value in 330. Unique of 2^26, three of four kept: 205 us (512 x 16 225).
     match keep {
         _ if n < 1 << 22 || most < 512 => (most.min(512), 16),
         Keep::Heads => (512, 28),

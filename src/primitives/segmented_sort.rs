@@ -83,14 +83,15 @@ const TILE: usize = 1920;
 const SEAMS: [(u32, u32, u32); 2] = [(32, 14, 8), (256, 15, 64)];
 const _: () = assert!((SEAMS[1].0 * SEAMS[1].1) as usize >= 2 * TILE && TILE.is_multiple_of(32));
 /// Average lengths for which a tile lists the chunks of its segments. Of 2^26 u32 on an H100 (Vulkan, driver
-/// 580.159.04), with a list and without: segments of 10 in 366 and 357 us, of 100 in 661 and 735 us, of 1,000 in 1,465
-/// and 1,492 us; with values 606 and 596, 1,088 and 1,148, 2,212 and 2,286 us.
+/// 580.159.04), with a list and without: segments of 10 in 366 and 357 us, of 1,000 in 1,465 and 1,492 us.
 const LISTED: std::ops::RangeInclusive<usize> = 32..=TILE;
 /// Keys of a lane that merges the parts of a segment with its subgroup: the network of `segmented_sort_seams`.
 const JOINED: u32 = 16;
-/// Average length up to which 8 lanes sort a segment, keys are loaded ahead, and subgroups merge the parts of segments
-/// in two tiles. 2^26 u32 on an H100 (Vulkan, driver 580.159.04), with all that and without: segments of 100 in 504 and
-/// 525 us, of 40 in 474 and 559, of 200 in 779 and 659; 16 lanes a segment take 521, 4 lanes 610.
+/// Average length up to which 8 lanes sort a segment, keys are loaded ahead, a thread lists the segments of a word of
+/// heads, and subgroups merge the parts of segments in two tiles. 2^26 u32 on an H100 (Vulkan, driver 580.159.04):
+/// segments of 100 in 422 us, of 40 in 417; with lists by the threads that own the places and a bitonic network alone,
+/// 503 and 473. Before that, 16 lanes a segment took 17 us more, 4 lanes 106, and segments of 200 779 us by all this,
+/// and 659 without.
 const SHORT: usize = 112;
 /// Positions of a workgroup that finds their segments.
 const OWNERS: u64 = 16 * 256;

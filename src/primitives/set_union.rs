@@ -16,7 +16,7 @@ kernel_params! {
 }
 
 /// Threads of a workgroup, and elements of a thread, an odd number. 2^26 and 2^26 u32 on an H100 (Vulkan, driver
-/// 580.159.04), by `lookback`: 1024 x 9 in 732 us, 512 x 17 749, 512 x 9 778, 256 x 17 813, 512 x 13 881, 512 x 11 989.
+/// 580.159.04), by `lookback`: 1024 x 9 in 732 us, 512 x 17 749, 512 x 9 778.
 fn tile(profile: &DeviceProfile) -> [u32; 2] {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {

@@ -36,7 +36,7 @@ const VARIANTS: &[Variant] = &[compact::VARIANTS[0], compact::VARIANTS[1], compa
 const WALKED: usize = 4;
 
 /// Threads of a workgroup that marks, and elements of a thread. Intersection of 2^26 and 2^26 u32 on an H100 (Vulkan,
-/// driver 580.159.04): 256 x 9 in 543 us, 256 x 15 565, 512 x 9 602; searches for partners take 663 us.
+/// driver 580.159.04): 256 x 9 in 543 us, 256 x 15 565; searches for partners take 663 us.
 fn mark_tile(profile: &DeviceProfile) -> [u32; 2] {
     if profile.quirks.serial_workgroups { [64, 7] } else { [256, 9] }
 }

@@ -104,7 +104,7 @@ kernel_params! {
 const WORKGROUP_SIZE: u64 = 256;
 
 /// For cards, largest first; k in words. On an H100 (Vulkan, driver 580.159.04), TOP/s at 512, 1024, 2048 and 4096
-/// cubed: the first 8.8, 41.5, 101, 105; the second 17.7, 70.1, 98, 104; the third 22.7, 67.9, 89, 96.
+/// cubed: the first 8.8, 41.5, 101, 105; the third 22.7, 67.9, 89, 96.
 const CARD: &[Division] =
     &[Division::new([128, 128, 8], [8, 8]), Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 16], [4, 4])];
 /// For GPUs that were not measured.

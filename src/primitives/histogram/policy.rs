@@ -53,8 +53,7 @@ pub(super) fn policy(profile: &DeviceProfile) -> HistogramPolicy {
         };
     }
     // GB/s of 2^28 items on an H100 80GB HBM3, Vulkan, driver 580.159.04, random, equal, Zipf: u8 in 256 bins 2625,
-    // 2622, 2619 (aggregated 813, 2496, 750); u32 in 8192 bins 2886, 2908, 2888, in 65536 multipass 1154, 1023, 1139,
-    // cached 272, 2067, 423, partitioned 459, 560, 454.
+    // 2622, 2619; u32 in 8192 bins 2886, 2908, 2888, in 65536 multipass 1154, 1023, 1139.
     // At most a third of the memory, so that three workgroups hide each other's latency.
     let counters = (profile.limits.max_workgroup_bytes / 4).clamp(1, 8192);
     let packed_size = profile.limits.max_invocations.clamp(1, 1024);

@@ -36,7 +36,7 @@ fn policy(profile: &DeviceProfile) -> ReducePolicy {
         ReducePolicy { workgroups: 64 }
     } else {
         // Six a multiprocessor. GB/s of sum, min, arg-max of 2^28 f32 on an H100 80GB HBM3, Vulkan, driver
-        // 580.159.04: 528 gives 3058, 3033, 2994; 792 gives 3069, 3049, 3008; 1056 gives 3070, 3058, 2664.
+        // 580.159.04: 792 gives 3069, 3049, 3008; 1056 gives 3070, 3058, 2664.
         ReducePolicy { workgroups: 792 }
     }
 }

@@ -44,9 +44,8 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
             written_out: false,
         };
     }
-    // Keys of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 41 us (512 x 16 52, 512 x 22 57); 2^20 in 70 us
-    // (256 x 8 92, 512 x 22 73, 1024 x 8 69); 2^28 33.6 G/s (512 x 18 29.7, 768 x 14 32.7, 1024 x
-    // 10 31.8). Pairs follow: 44 us, 84 us, 27.5 G/s.
+    // Keys of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 41 us (512 x 16 52); 2^20 in 70 us (256 x 8 92);
+    // 2^28 33.6 G/s (768 x 14 32.7).
     let (threads, items) = match (key_size, keys) {
         (_, 0..0x4_0000) => (256, 8),
         (4, 0x4_0000..0x40_0000) => (512, 16),
