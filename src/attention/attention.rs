@@ -248,7 +248,6 @@ impl Attention {
 
     variants!(variant);
 
-    /// Returns the number of heads that share a kv head.
     pub(crate) fn group(&self) -> usize {
         self.heads / self.kv_heads.max(1)
     }

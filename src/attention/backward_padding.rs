@@ -40,7 +40,6 @@ pub(super) fn lower(padded: &AttentionBackward, of: &GradientLowering<'_>, progr
     Ok(())
 }
 
-/// Copies rows of one size to rows of another.
 fn copy(
     of: &GradientLowering<'_>, rows: usize, (input, from): (Resource, usize), (output, to): (Resource, usize),
     program: &mut Program,

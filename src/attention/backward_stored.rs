@@ -200,7 +200,6 @@ struct StoredPass<'a, 'p> {
 }
 
 impl StoredPass<'_, '_> {
-    /// Appends a step, which adds to the keys' gradients if `adds`.
     fn append(&mut self, step: &StoredStep, adds: bool) -> Result<()> {
         let forward = &self.of.op.forward;
         let (group, d, pitch) = (forward.group(), forward.head_size, self.steps.pitch);
@@ -268,7 +267,6 @@ impl StoredPass<'_, '_> {
         Ok(())
     }
 
-    /// Gathers the statistics of the rows of a step.
     fn rows(&mut self, step: &StoredStep, heads: usize, statistics: Binding, of_rows: Binding) {
         let forward = &self.of.op.forward;
         let spec = Spec::new()

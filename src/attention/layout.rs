@@ -125,7 +125,6 @@ impl AttentionLowering<'_> {
         self.op.head_size.div_ceil(4) as u32
     }
 
-    /// Returns the vec4s of a row of `v` and the output.
     pub(super) fn value_vec4s(&self) -> u32 {
         self.op.value_size.div_ceil(4) as u32
     }
@@ -313,7 +312,6 @@ impl AttentionLowering<'_> {
         wanted.iter().copied().filter(asked).collect()
     }
 
-    /// Counts the operands of `wanted` that the options ask for.
     pub(super) fn count(&self, wanted: &[AttentionOperand]) -> usize {
         self.present(wanted).len()
     }

@@ -155,7 +155,6 @@ impl Conv2d {
         self.layer.weights_shape()
     }
 
-    /// Returns the same layer for x of this shape, with a bias.
     #[cfg(feature = "nn")]
     pub(crate) fn with_bias_at(&self, shape: [usize; 4]) -> Self {
         let layer = Layer { shape, ..self.layer.clone() };

@@ -55,7 +55,6 @@ impl Images {
         self.last && self.channels.is_multiple_of(PIECE)
     }
 
-    /// Bytes of scratch for an image.
     pub(super) fn scratch(&self) -> u64 {
         if self.in_place() { 0 } else { 2 * self.image() as u64 }
     }

@@ -50,7 +50,6 @@ fn largest_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
     largest
 }
 
-/// The products of all passes of a `size`, lowered once.
 fn once(
     known: &mut HashMap<usize, Program>, size: usize, product: &GemmBatched, profile: &DeviceProfile,
 ) -> Result<Program> {

@@ -16,7 +16,6 @@ pub(super) const SPLIT_KV: CudaVariant = CudaVariant {
 const ROWS: usize = 16;
 const WARPS: usize = 4;
 const KEYS: usize = 16;
-/// Keys of all warps at a time.
 const ROUND: usize = WARPS * KEYS;
 /// The most parts of the keys.
 const MAX_PARTS: usize = 512;

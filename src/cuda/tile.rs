@@ -324,7 +324,6 @@ pub(super) struct TileWork {
     pub(super) n: usize,
     pub(super) k: usize,
     pub(super) products: usize,
-    /// Bytes of A, B and C.
     pub(super) bytes: f64,
 }
 
@@ -415,7 +414,6 @@ pub(super) fn policy(factor: TileFactor, profile: &CudaProfile) -> (&'static str
     }
 }
 
-/// Returns the kernel of a variant; fails as [`check_factor`].
 pub(super) fn kernel(
     name: &str, variant: &str, factor: TileFactor, source: &'static str, entry: &'static str,
 ) -> Result<CudaKernel> {

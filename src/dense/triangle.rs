@@ -72,7 +72,6 @@ impl Triangle {
         4 * (block * BLOCK) as u64 * u64::from(self.strides(ld)[0])
     }
 
-    /// The rows of a range of blocks.
     pub(super) fn rows(&self, [begin, end]: [usize; 2]) -> usize {
         self.side().min(end * BLOCK) - begin * BLOCK
     }

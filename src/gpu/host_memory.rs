@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Words of a page.
 const PAGE_WORDS: usize = HostWords::ALIGNMENT / 4;
 
 #[derive(Debug)]
@@ -36,7 +35,6 @@ impl HostWords {
         Ok(Arc::new(Self { pages }))
     }
 
-    /// Bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.pages[..])
     }

@@ -325,7 +325,6 @@ impl OwnKernel {
         OpProfile::new(&self.name, "", None, vec![launch])
     }
 
-    /// Name and buffers, for the log.
     fn description(&self, args: &[Arg<'_>]) -> String {
         format!("kernel {}: {}", self.name, described(self.buffers(args).map(|(name, _, slice)| (name, slice))))
     }

@@ -75,7 +75,6 @@ struct LearnedState {
 }
 
 impl LearnedState {
-    /// Takes out the tuned programs, because they may be outdated.
     #[must_use = "to be dropped when nothing is locked"]
     fn outdated(&mut self) -> Vec<Arc<[Program; 2]>> {
         std::mem::take(&mut self.tuned)
@@ -130,7 +129,6 @@ impl Gpu {
         drop(oldest);
     }
 
-    /// Remembers a winner, and saves it to disk if `save` is set.
     pub(crate) fn remember(&self, op: &str, class: &str, winner: &Winner, save: bool) {
         let outdated = self.learned(|state| {
             state.winners.entry(op.to_owned()).or_default().insert(class.to_owned(), winner.clone());

@@ -115,7 +115,6 @@ impl Profiler {
         self.wall.is_some()
     }
 
-    /// Begins an op, with timestamps for all of its dispatches.
     pub(super) fn begin(&mut self, gpu: &Gpu, op: OpProfile) -> Result<()> {
         let reserved = self.reserved + op.dispatches.len().max(1);
         while self.wall.is_none() && self.sets.len() * (MAX_STAMPS as usize / 2) < reserved {

@@ -72,7 +72,6 @@ impl Port {
         self.buffer.downcast_ref()
     }
 
-    /// Bytes of device memory and staging together.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory.raw.size + self.staging.as_ref().map_or(0, |raw| raw.size)
     }

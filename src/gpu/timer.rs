@@ -154,7 +154,6 @@ impl Gpu {
         Ok(Measurement { seconds, clock: Clock::Device })
     }
 
-    /// A query set of `count` timestamps, at most 4096.
     pub(super) fn timestamps(&self, count: u32) -> Result<wgpu::QuerySet> {
         let desc = wgpu::QuerySetDescriptor { label: Some("tilework timer"), ty: wgpu::QueryType::Timestamp, count };
         self.scoped("timing", || self.inner.device.create_query_set(&desc))

@@ -127,7 +127,6 @@ pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
 
 #[cfg(feature = "shard")]
 impl Gpu {
-    /// Whether [`import_host`](Self::import_host) may succeed.
     pub(crate) fn imports_host(&self) -> bool {
         Driver::of(self, "").is_ok_and(|driver| driver.needs("", ext::external_memory_host::NAME, "").is_ok())
     }

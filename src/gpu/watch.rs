@@ -45,7 +45,6 @@ impl Gpu {
         Ok(watch)
     }
 
-    /// Notes the submission that was just made for all who watch.
     pub(super) fn note_submission(&self) {
         for Watched { begin, submissions } in lock(&self.inner.watched).iter() {
             let (begin, submitted, list) = (*begin, begin.elapsed().as_secs_f64(), submissions.clone());

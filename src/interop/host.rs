@@ -69,7 +69,6 @@ pub struct Stored<'a, T> {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 pub trait HostDense {
-    /// Type of the elements.
     type Elem: Element;
 
     /// Returns rows and columns.

@@ -362,7 +362,6 @@ impl<R: BufRead> Lines<R> {
         Ok(matrix)
     }
 
-    /// Parses row, column and value of the line.
     fn entry(&self, rows: usize, cols: usize, field: ValueField) -> Result<(u32, u32, f32)> {
         let mut words = self.line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let parts = (words.next(), words.next(), words.next(), words.next());

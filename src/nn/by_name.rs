@@ -84,7 +84,6 @@ where
     Ok(OpCall::new::<f32>(op(base), operands))
 }
 
-/// Reads the kind of pooling, and its windows over planes of `shape`.
 pub(super) fn pooling(asked: &Asked<'_>, shape: [usize; 4]) -> Result<(PoolKind, Windows)> {
     let settings = asked.settings();
     let (kind, kernel) = kind_and_kernel(asked)?;

@@ -67,7 +67,6 @@ impl Columns<'_> {
         Grid::fold(blocks * self.items().div_ceil(self.columns()))
     }
 
-    /// Adds the dispatches that write sums to `plain`, and sums of products to `products`.
     pub(super) fn sum(&self, program: &mut Program, plain: Option<Resource>, products: Option<Resource>) {
         if self.n == 0 {
             return;
@@ -127,7 +126,6 @@ impl Columns<'_> {
     }
 }
 
-/// Appends the mean of the `n` f32 numbers in `values`, written to `output`.
 pub(super) fn mean(
     program: &mut Program, values: Resource, n: usize, output: Resource, profile: &DeviceProfile,
 ) -> Result<()> {

@@ -271,7 +271,6 @@ pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &
     ))
 }
 
-/// Returns the parameters of a chunk of undivided f32 rows.
 pub(super) fn chunk_params(chunk: &BoundChunk, n: u64, eps: f32, pad: f32) -> RowsParams {
     RowsParams {
         rows: chunk.count as u32,
@@ -372,7 +371,6 @@ impl RowsLowering<'_> {
         self.profile.chunks(self.rows.rows as u64, self.row_bytes())
     }
 
-    /// Dispatches the kernel of `step` for each chunk of rows that fits a binding, with `more` bound last.
     fn each_chunk(&self, program: &mut Program, tile: RowTile, step: RowStep, params: RowsParams, more: &[Binding]) {
         let kernel = self.kernel(program, tile, params.parts.into(), step);
         let spans = self.workgroup(tile.lanes) / tile.lanes;

@@ -83,7 +83,6 @@ pub(super) fn rate_spec(rated: bool, binding: u32) -> Spec {
     if rated { spec.constant("RATE_BINDING", binding) } else { spec }
 }
 
-/// Adds the operand `rate` to a program, and to its dispatches from the `first` on.
 pub(super) fn add_rate(program: &mut Program, rated: bool, first: usize) {
     if rated {
         program.operands.push(Operand { name: "rate", dtype: DType::F32, len: 1, access: Access::Read });

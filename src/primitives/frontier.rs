@@ -117,7 +117,6 @@ impl Frontier {
     }
 }
 
-/// Chooses how `op` lists the items of levels of up to `n`.
 pub(super) fn decision(op: &'static str, asked: &str, n: usize, profile: &DeviceProfile) -> Result<Decision> {
     Ok(choose(op, asked, VARIANTS, profile, || policy(n, true, profile))?.1)
 }

@@ -83,7 +83,6 @@ impl Histogram2d {
         (self.bins[i], self.lo[i], self.hi[i])
     }
 
-    /// The bins of an axis as keys.
     fn rule(&self, i: usize) -> Result<Rule> {
         let (bins, lo, hi) = self.axis(i);
         if bins == 0 {

@@ -9,7 +9,6 @@ kernel_params! {
 }
 kernel_params! { struct DivideParams { capacity: u32, level: u32, depth: u32 } }
 
-/// Words of a node.
 const WORDS: usize = 6;
 /// The deepest level, whose nodes are single columns and rows of 2^16.
 const DEEPEST: u32 = 16;

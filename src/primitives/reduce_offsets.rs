@@ -79,7 +79,6 @@ kernel_params! {
     struct ReduceOffsetsParams { n: u32, segments: u32, limit: u32, tiles: u32, walkers: u32 }
 }
 
-/// Elements of a tile of a long segment.
 const TILE: usize = 4096;
 /// Rounds of the threads of a segment that is not long.
 const ROUNDS: usize = 64;

@@ -9,7 +9,6 @@ use crate::program::prelude::*;
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 const TILE: Setting = Setting::text("tile", "THREADS,VEC4S", "");
-/// The options of both ops.
 pub(super) const OPTIONS: &[Setting] = &[OP, STATE, Setting::flag("deterministic"), LENGTH, TILE];
 
 kernel_params! { struct RunsTailsParams { labels: u32, values: u32 } }

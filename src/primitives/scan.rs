@@ -182,7 +182,6 @@ impl<O> Scan<O> {
         (self.rows, self.n)
     }
 
-    /// The switches `exclusive` and `reverse`.
     pub(crate) fn direction(&self) -> (bool, bool) {
         (self.form.exclusive, self.form.reverse)
     }

@@ -10,7 +10,6 @@ kernel_params! { struct SearchParams { n: u32, needles: u32, levels: u32, top: u
 
 /// Maximum of keys in the highest level of a tree: what lies in workgroup memory.
 const TOP: usize = 2048;
-/// Needles of a thread in `tree`.
 const TREE_NEEDLES: u32 = 8;
 
 /// The variant that `auto` takes for this many elements and needles, and why. 2^26 needles in 2^26 u32 on an H100
@@ -38,7 +37,6 @@ pub(super) const SEARCH: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// Lowers a search by the kernel of this file and name.
 pub(super) fn lower(
     (op, file): (&'static str, &'static str), form: &SearchForm, dtype: DType, profile: &DeviceProfile,
 ) -> Result<Program> {
@@ -117,7 +115,6 @@ fn placed(spec: Spec, form: &SearchForm, at: u32) -> Spec {
 pub(super) struct SearchForm {
     pub(super) n: usize,
     pub(super) needles: usize,
-    /// Reads the number of sorted elements from an operand.
     pub(super) sorted_counted: bool,
     /// Reads the number of needles from an operand.
     pub(super) counted: bool,

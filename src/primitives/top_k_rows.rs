@@ -391,7 +391,6 @@ impl TopKRows {
         Ok(())
     }
 
-    /// Sorts the places of `count` elements, stably by row.
     fn sort_rows(
         &self, program: &mut Program, dtype: DType, [input, places, keys, order]: [Binding; 4], count: u32,
         profile: &DeviceProfile,

@@ -236,7 +236,6 @@ impl<'a> Asked<'a> {
         found.ok_or_else(|| err!(InvalidArgument, "{op}: the sparse matrix is missing"))
     }
 
-    /// Rejects an array of another shape or type.
     pub(crate) fn check(&self, name: &str, array: &HostArray, shape: &[usize], dtype: DType) -> Result<()> {
         if array.shape() == shape && array.dtype() == dtype {
             return Ok(());

@@ -77,7 +77,6 @@ impl Choices {
         self.denied.iter().find(|d| d.op == op && d.variant == variant && d.row.is_none())
     }
 
-    /// Whether a row of a variant's table is denied.
     pub(crate) fn denies_row(&self, op: &str, variant: &str, row: impl FnOnce() -> String) -> bool {
         let mut rows = self.denied.iter().filter(|d| d.op == op && d.variant == variant && d.row.is_some());
         // The name is made only if some row is denied.

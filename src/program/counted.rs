@@ -19,7 +19,6 @@ pub(crate) struct Covered {
     pub(crate) before: u32,
     /// Maximum of entries that this one covers.
     pub(crate) held: u32,
-    /// Items of an entry.
     pub(crate) width: u32,
     /// Items before the first entry that workgroups walk, too.
     pub(crate) skip: u32,

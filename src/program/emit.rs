@@ -37,7 +37,6 @@ fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// Returns bytes as a JSON string of hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().fold(String::new(), |mut out, byte| {
         // Writing to a string cannot fail.

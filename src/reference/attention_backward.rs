@@ -137,7 +137,6 @@ fn differentiate<T: Number>(
     [dq, dk, dv]
 }
 
-/// Computes the terms of a query, for each key that it sees.
 fn row_terms(
     op: &AttentionBackward, query: usize, first_key: usize, [q, dy]: [&[f64]; 2], [k, v]: [&[f64]; 2],
     saved: Option<(&[f64], f64)>,

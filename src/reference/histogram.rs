@@ -65,7 +65,6 @@ fn equal_edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
     (0..bins).map(|i| i as f64 * step + lo).chain([hi]).collect()
 }
 
-/// Edges of bins of equal width, rounded to f32.
 pub(super) fn float_edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
     equal_edges(lo, hi, bins).into_iter().map(|edge| f64::from(edge as f32)).collect()
 }

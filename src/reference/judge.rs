@@ -119,7 +119,6 @@ pub(super) fn option<T: FromStr<Err: Display>>(call: &OpCall, name: &str) -> Res
     settings(call)?.number(name)
 }
 
-/// Returns the elements of an array option, if it was given.
 pub(super) fn named<'a, T: Element>(call: &'a OpCall, name: &str) -> Result<Option<&'a [T]>> {
     let Some(array) = settings(call)?.array(name) else { return Ok(None) };
     let found = array.data().slice::<T>();

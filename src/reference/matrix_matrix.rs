@@ -236,7 +236,6 @@ fn judge_cgemm(call: &OpCall) -> Result<Vec<Wanted>> {
     product(call, descriptor::<Cgemm>(call)?)
 }
 
-/// Expects this product of the call's inputs.
 pub(super) fn product(call: &OpCall, op: &Cgemm) -> Result<Vec<Wanted>> {
     let (a, b, c) = (input(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
     let c = c.unwrap_or(&[]);

@@ -227,7 +227,6 @@ pub fn segmented_reduce<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -
     segments(heads).map(|s| of(s).map(last)).collect::<Option<Vec<_>>>().map(|all| all.concat())
 }
 
-/// The shape of an array of results with `len` numbers in all.
 pub(super) fn results_shape(op: &Operator, len: usize) -> Vec<usize> {
     match numbers_of(op, DType::F32).1 {
         1 => vec![len],

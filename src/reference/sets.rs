@@ -186,7 +186,6 @@ fn judge_lower_bound(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The sorted elements and the needles that there are.
 pub(super) fn searched<T: Element>(call: &OpCall) -> Result<[&[T]; 2]> {
     let (sorted, needles) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
     let len = named::<u32>(call, "sorted-length")?.and_then(|length| length.first());

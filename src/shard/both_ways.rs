@@ -19,7 +19,6 @@ use std::sync::Arc;
 const LAG: usize = 2;
 /// Regions of each kind that a rank takes turns with.
 const SLOTS: usize = 2 * LAG;
-/// Bytes of a unit.
 const UNIT_BYTES: usize = REGION_BYTES;
 
 impl Local {

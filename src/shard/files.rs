@@ -67,7 +67,6 @@ impl<L: Transport> Rank<L> {
         Ok(counts)
     }
 
-    /// Opens a file at this rank's part.
     fn part_of_file<T: Element>(&self, path: &Path) -> Result<FilePart> {
         let size = T::DTYPE.size() as u64;
         let named = |e: std::io::Error| err!(Io, "{}: {e}", path.display());

@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 /// between two H200s.
 const SHORT_BYTES: usize = 512 << 10;
 
-/// The slices of an exchange that are short, and the others.
 fn by_length<'a, T: Element>(exchange: &Exchange<'a, T>) -> (Exchange<'a, T>, Exchange<'a, T>) {
     let is_short = |slice: &Slice<'_, T>| slice.len() * T::DTYPE.size() <= SHORT_BYTES;
     let (mut short, mut long) = (Exchange::default(), Exchange::default());

@@ -11,7 +11,6 @@ use std::ops::Range;
 
 /// Shorter slices are reduced on the host.
 const LONG_BYTES: usize = 4 << 20;
-/// Bytes of a chunk.
 const CHUNK_BYTES: usize = 64 << 20;
 /// Bytes at which every device can bind a slice.
 const ALIGNED: usize = 256;

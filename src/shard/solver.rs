@@ -270,7 +270,6 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         self.dots.record(rec, &[r.untyped(), w.untyped(), Slice::from(&self.partials).untyped()])
     }
 
-    /// Records the sums of the partial sums.
     fn record_total(&self, rec: &mut Recorder) -> Result<()> {
         self.total.record(rec, &[&self.partials, &self.sums].map(|v| Slice::from(v).untyped()))
     }

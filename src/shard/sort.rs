@@ -165,7 +165,6 @@ impl<L: Transport> Rank<L> {
         self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
-    /// Starts to read samples of a shard.
     fn draw<T: Element>(&self, shard: Slice<'_, T>) -> Result<Readback<T>> {
         let (gpu, count) = (self.gpu(), shard.len().min(SAMPLES));
         let samples = gpu.alloc::<T>(count)?;

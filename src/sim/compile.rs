@@ -50,7 +50,6 @@ struct Compiler<'a> {
     globals: HashMap<Handle<naga::GlobalVariable>, VarPlace>,
 }
 
-/// Compiles an entry point for subgroups of `lanes`.
 pub(super) fn compile(
     module: &Module, info: &ModuleInfo, text: &Expanded, entry: &str, label: &str, lanes: u32, track_locals: bool,
 ) -> Result<SimCode> {

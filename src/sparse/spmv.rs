@@ -149,7 +149,6 @@ const VARIANTS: &[Variant] = &[
 
 /// Constants that depend on the device.
 struct SpmvPolicy {
-    /// Threads of a workgroup in kernels that own rows.
     workgroup_size: u32,
     /// Threads of a workgroup in kernels that share tiles of entries.
     tile_size: u32,

@@ -123,7 +123,6 @@ fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
     LEARNS && gpu.tuning() != Tuning::Off && !program.dispatches.is_empty() && is_auto(program)
 }
 
-/// The winner's program, if it still fits.
 fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &LowerOn<'_>) -> Program {
     let Some(choice) = winner.choice() else { return program };
     if let Some(tuned) = gpu.tuned(&program) {

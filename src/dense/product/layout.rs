@@ -59,7 +59,6 @@ impl Product {
         DenseLayout { rows: self.m, cols: self.n, ld: self.ldc.unwrap_or(self.n) }
     }
 
-    /// The layouts of a, b and c. Rejects matrices of c that overlap.
     pub(crate) fn layouts(&self, name: &str) -> Result<[BatchLayout; 3]> {
         let layout = |i: usize, operand, at: DenseLayout| {
             let span = at.span(name, operand)?;

@@ -108,7 +108,6 @@ pub(crate) enum StoredTriangle {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductTypes {
     pub(crate) factors: DType,
-    /// The type of the bias and C.
     pub(crate) result: DType,
 }
 

@@ -87,7 +87,6 @@ struct StoredFactor {
     operand: usize,
     name: &'static str,
     at: DenseLayout,
-    /// The stored rows run along k.
     along_k: bool,
     /// The index of its first row's or column's magnitude among those of both.
     first_magnitude: u32,

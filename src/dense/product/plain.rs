@@ -7,10 +7,8 @@ use super::policy::{self, register_thread};
 use super::{Division, Product, ProductTile};
 use crate::program::prelude::*;
 
-/// Elements of C of a workgroup of [`lower_elements`].
 const WORKGROUP_ELEMENTS: u64 = 256;
 
-/// One element of C for each thread.
 pub(super) const ELEMENT: Division = Division::new([1, 1, 1], [1, 1]);
 /// The tile that every WebGPU device runs.
 pub(super) const TILED: Division = Division::new([16, 16, 16], [1, 1]);
@@ -45,7 +43,6 @@ impl PlainKernel {
         matches!(self, Self::RegisterDirect | Self::RegisterStaged)
     }
 
-    /// Returns the requested division, or one that suits.
     pub(super) fn check(self, variant: &str, job: &ProductJob<'_>) -> Result<Division> {
         let (suits, has) = match self {
             Self::Naive | Self::Tiled => (TILED, "1 x 1"),

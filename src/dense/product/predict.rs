@@ -76,7 +76,6 @@ pub(crate) struct Work {
     pub(crate) matrices: bool,
 }
 
-/// Seconds of the product with k in `slices`.
 pub(crate) fn seconds(rates: &Rates, work: &Work, division: &Division, slices: usize) -> f64 {
     let Pace { percent, alone, start } = division.pace;
     let [m, n, k, batch] = [work.m, work.n, work.k, work.batch].map(|x| x as f64);

@@ -204,7 +204,6 @@ impl RegisterForm {
         Kernel::library(file, entry, spec)
     }
 
-    /// Threads that share a tile.
     pub(crate) fn lanes(&self) -> u32 {
         (self.tile.m / self.thread[0]).saturating_mul(self.tile.n / self.thread[1])
     }

@@ -88,7 +88,6 @@ impl Slabs {
         job.type_spec().flag("SPLIT", true).slot("end", Fragment::Library("dense/gemm_end_slab"))
     }
 
-    /// Dispatches the kernel that multiplies, with `params` of all of k.
     pub(super) fn multiply(
         &self, job: &ProductJob<'_>, program: &mut Program, kernel: usize, params: ProductParams, bindings: &[Binding],
         tile: ProductTile,
@@ -99,7 +98,6 @@ impl Slabs {
         job.dispatch(program, kernel, &params, bindings, workgroups)
     }
 
-    /// Dispatches the pass that adds the slabs and ends the product.
     pub(super) fn add(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         let kernel = program.kernel(Kernel::library("dense/gemm_slabs", "gemm_slabs", end_pass(job, 2)));
         let mut bindings = vec![self.sums];

@@ -407,7 +407,6 @@ fn lanes_per_row(rows: u64, vectors: u64) -> u64 {
     if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().min(WORKGROUP_SIZE) }
 }
 
-/// Splits the input into chunks of at most `most` elements.
 fn split(rows: u64, n: u64, most: u64) -> Vec<ReduceChunk> {
     if rows * n <= most || n == 0 {
         return vec![ReduceChunk { first_row: 0, rows, column: 0, len: n }];

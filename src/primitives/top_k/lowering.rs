@@ -314,7 +314,6 @@ impl<'a> TopKLowering<'a> {
         self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
     }
 
-    /// Selects the k best chunks, gathers their elements, and selects the k best of these.
     fn select_by_chunks(&mut self, keys: Binding, positions: Binding) {
         let bests = self.best_of_chunks();
         let chosen = self.program.scratch(4 * self.k);

@@ -230,7 +230,6 @@ impl<'a, L: Transport> StreamWork<'a, L> {
         self.multiply_part(&self.programs.outer, &self.a.outer)
     }
 
-    /// Adds up partial sums, of all ranks.
     fn add_up(&self, program: &CudaExecutable, partials: &CudaBuffer<u64>) -> Result<()> {
         self.run(program, &[raw(partials), raw(&self.total)])?;
         if self.rank.size() > 1 {

@@ -122,7 +122,6 @@ impl Subgroup {
 }
 
 impl Machine<'_> {
-    /// Makes a workgroup; reuses subgroups of `pool`.
     pub(in crate::sim) fn group(&self, id: [u32; 3], ordinal: u32, pool: &mut Vec<Subgroup>) -> Workgroup {
         let size = self.group_size();
         let fill = if self.options.zero_initialized { 0 } else { 0xa5 };

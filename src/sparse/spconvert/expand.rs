@@ -136,7 +136,6 @@ impl ConvertSteps<'_> {
         Ok(())
     }
 
-    /// Converts the COO part to compressed rows.
     fn list_by_rows(&mut self, from: &MatrixLayout, list: &HybridList) -> Result<Compressed> {
         let ptrs = self.words("pointers of the COO part", from.rows + 1)?;
         if list.sorted {
@@ -201,7 +200,6 @@ impl ConvertSteps<'_> {
         self.gather("sparse/spconvert_to_jds", spec, params, bindings);
     }
 
-    /// Converts compressed rows to slices; the row order exists.
     pub(super) fn fill_slices(
         &mut self, from: Compressed, entries: usize, rows: usize, (slice, places): (usize, usize),
         [order, ptrs, idxs, values]: [Binding; 4],

@@ -22,7 +22,6 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// `n` coordinates: rows, columns and values, sorted by row.
     pub(super) fn coordinates(
         n: usize, [rows, cols, values]: [Binding; 3], extents: [usize; 2], values_out: Binding,
     ) -> Self {

@@ -126,7 +126,6 @@ impl<'a> ConvertSteps<'a> {
         self.each(("sparse/spconvert_halves", "spconvert_halves"), spec, params, n.div_ceil(2), bindings);
     }
 
-    /// Returns bindings of all operands, none of which may be f16.
     pub(super) fn bindings(&self, name: &str) -> Result<Vec<Binding>> {
         let operands = &self.program.operands;
         if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
@@ -190,14 +189,12 @@ impl<'a> ConvertSteps<'a> {
         clear_words(&mut self.program, what, what.size / 4);
     }
 
-    /// Appends an exclusive sum of `n` numbers.
     pub(super) fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
         let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(), self.profile)?;
         self.program.append(scan, &[lengths.resource, ptrs.resource]);
         Ok(())
     }
 
-    /// Appends a sort of keys with their values.
     pub(super) fn sort(
         &mut self, n: usize, wide: bool, bits: Range<u32>, [keys, values, keys_out, values_out]: [Binding; 4],
     ) -> Result<()> {
@@ -208,7 +205,6 @@ impl<'a> ConvertSteps<'a> {
         Ok(())
     }
 
-    /// Converts any format to compressed rows.
     pub(super) fn collect_rows(&mut self, from: &MatrixLayout, lists: &[Binding], to: Compressed) -> Result<()> {
         match (from.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
@@ -248,7 +244,6 @@ impl<'a> ConvertSteps<'a> {
         }
     }
 
-    /// Converts compressed rows to any format.
     pub(super) fn spread_rows(
         &mut self, op: &Spconvert, from: Compressed, entries: usize, to: &MatrixLayout, lists: &[Binding],
     ) -> Result<()> {

@@ -143,7 +143,6 @@ impl<'a> SpmmLowering<'a> {
             .alias("Chunk", if self.chunk == 4 { "vec4<f32>" } else { "f32" })
     }
 
-    /// Returns the spec of a kernel that reads values at this binding, then B and C.
     fn values_at(&self, binding: u32) -> Spec {
         let spec = self.spec(binding + 2).constant("DENSE_BINDING", binding + 1);
         self.matrix.values_at(binding, spec)

@@ -175,7 +175,6 @@ impl<'c> FlowChunk<'_, 'c> {
         Ok(self.chunk.output(output, len)?.untyped())
     }
 
-    /// Records the op on the chunk's inputs and these outputs.
     pub(super) fn record(&self, rec: &mut Recorder, plans: &mut FlowPlans<'_>, outputs: &[RawSlice<'c>]) -> Result<()> {
         let operands = [&self.inputs[..], outputs].concat();
         plans.get(self.n)?.record(rec, &operands)
