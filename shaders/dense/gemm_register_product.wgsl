@@ -89,11 +89,10 @@
 //     5        -            buffer 1        -               after a loop of two buffers
 //
 // With one buffer all threads are done with it before it is filled again. With two the loads of the next tile are
-// in flight while this one is multiplied. The buffers have names, and the loop takes two steps: 39 TFLOP/s on an
-// H100 with an index that changes became 45. One product, of buffer 1, follows the loop, instead of one of either
-// buffer (47.6). So the loop ends in the middle of an even number of steps; with ODD_STEPS it begins there. With
-// ANY_STEPS the number differs from workgroup to workgroup, and rounds 1 and 2 may take a step before, rolled up;
-// that too costs (45.1, and 48.0 without).
+// in flight while this one is multiplied. The buffers have names, and the loop takes two steps: an index
+// that changes is slower. One product, of buffer 1, follows the loop, instead of one of either buffer. So the loop ends
+// in the middle of an even number of steps; with ODD_STEPS it begins there. With ANY_STEPS the number differs from
+// workgroup to workgroup, and rounds 1 and 2 may take a step before, rolled up; that too costs.
 #for round in 6
 #if round == 0 || round < 3 && (BUFFERS == 1 || ANY_STEPS) || round >= 3 && BUFFERS == 2
 #if round == 1 && BUFFERS == 1
