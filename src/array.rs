@@ -230,7 +230,6 @@ impl std::fmt::Display for HostArray {
     }
 }
 
-/// Elements of a shape.
 fn counted(shape: &[usize]) -> Result<usize> {
     let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
     n.ok_or_else(|| err!(TooLarge, "an array of the shape {}: too many elements to count", shape_text(shape)))

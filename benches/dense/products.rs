@@ -143,7 +143,7 @@ where
     let (a, b) = (random_on_cuda(cuda, m * k, &value)?, random_on_cuda(cuda, k * n, &value)?);
     let (c, stream) = (cuda.alloc::<T>(m * n)?, cuda.stream()?);
     for variant in variants {
-        let op = Gemm::new(m, n, k).precision(precision).variant(*variant);
+        let op = Gemm::new(m, n, k).precision(precision).variant(variant);
         // Not every variant takes every type.
         let plan = match op.plan::<T>(cuda) {
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => continue,

@@ -250,7 +250,6 @@ impl AttentionBackward {
         size.checked_next_multiple_of(unit).unwrap_or(size)
     }
 
-    /// Returns the op for heads and values of the padded size, by a variant.
     fn padded(&self, unit: usize, variant: &str) -> Self {
         let mut padded = self.clone().scale(self.forward.factor()).variant(variant);
         padded.value_size = self.padded_size(unit);

@@ -102,7 +102,6 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<()> {
     }
 }
 
-/// The tile of the product of slopes and k.
 #[derive(Debug, Clone, Copy)]
 struct SlopeTile {
     /// Subgroups, and queries of each.
@@ -149,7 +148,6 @@ fn slope_bytes(of: &GradientLowering<'_>, key_tile: u32) -> u64 {
     [2, forward.group() as u64, queries].into_iter().fold(keys, u64::saturating_mul)
 }
 
-/// The bytes of slopes that a step may have.
 fn max_slope_bytes(of: &GradientLowering<'_>) -> u64 {
     of.profile.largest_binding().min(STEP_BYTES)
 }

@@ -127,7 +127,6 @@ pub(super) fn suits(of: &GradientLowering<'_>) -> bool {
     (long || of.profile.quirks.serial_workgroups) && forward.group() == 1 && check(of).is_ok()
 }
 
-/// The part of a pass that one step computes.
 struct StoredStep {
     /// (Sequence, kv head) pairs.
     pairs: Range<usize>,

@@ -240,7 +240,6 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<OpCall> {
 /// Tokens that a generated cache holds besides the new ones.
 const ROOM: usize = 64;
 
-/// Returns 0 to n - 1 in a fixed shuffled order.
 fn shuffled(n: usize) -> Result<Vec<u32>> {
     let mut pages = with_room("attention: the pages", n)?;
     pages.extend(0..n as u32);

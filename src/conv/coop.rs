@@ -46,7 +46,6 @@ const MAX_SLICES: usize = 1 << 10;
 const SLABS: u64 = 64 << 20;
 const ROUNDS: usize = 4;
 
-/// The rows that a device accepts by name.
 pub(super) fn row_names() -> Vec<String> {
     ROWS.iter().map(Division::name).collect()
 }
@@ -199,7 +198,6 @@ impl CoopLayer {
         2 * staged + 4 * self.threads() / self.lanes * self.side * self.side
     }
 
-    /// Counts the tiles of C, of all groups.
     fn tiles(&self) -> usize {
         let ProductTile { m, n, .. } = self.tile;
         self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups

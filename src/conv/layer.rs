@@ -321,7 +321,6 @@ impl Correlation {
         self.dtype == DType::F32 && !self.last
     }
 
-    /// Channels of x and of the output, of all groups.
     pub(crate) fn channels(&self) -> [usize; 2] {
         [self.groups * self.from, self.groups * self.to]
     }

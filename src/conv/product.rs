@@ -57,7 +57,6 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
     }
 }
 
-/// The rows of a variant of a layer that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
         "coop" => super::coop::row_names(),
@@ -195,7 +194,6 @@ impl LayerProduct {
         filling.map(timed).chain([timed(1)]).min_by(by_time).unwrap_or(self)
     }
 
-    /// The layer with k in `slices` of even numbers of steps.
     fn sliced(self, slices: usize) -> Self {
         let step = 2 * self.form.tile.k as usize;
         let slice_k = if slices > 1 { self.k.div_ceil(slices).next_multiple_of(step) } else { self.k };

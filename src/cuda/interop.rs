@@ -140,7 +140,6 @@ impl Semaphore {
         })
     }
 
-    /// Puts a signal on the stream, and returns its value.
     fn mark(&self, stream: &CudaStream) -> Result<u64> {
         let mut value = lock(&self.value);
         *value += 1;

@@ -251,7 +251,6 @@ impl Nvrtc {
         Ok(code)
     }
 
-    /// Returns a key that is unique to text, target and compiler version.
     fn key(&self, kernel: &CudaKernel, target: &str) -> Result<Vec<u8>> {
         let (text, headers) = kernel.texts()?;
         let mut hash = Xxh3::new();

@@ -19,7 +19,6 @@ fn lowered<T: Element, D: CudaOp<T> + 'static>(call: &OpCall, profile: &CudaProf
     Some(op.lower(profile))
 }
 
-/// A function for each op and element type.
 type LowerForm = fn(&OpCall, &CudaProfile) -> Option<Result<CudaProgram>>;
 
 macro_rules! all {

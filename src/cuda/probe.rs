@@ -27,7 +27,6 @@ fn copy(bytes: u64) -> CudaProgram {
     program
 }
 
-/// Runs chains of multiply-adds in every thread.
 fn multiply_add(profile: &CudaProfile) -> CudaProgram {
     let threads = BLOCKS * profile.multiprocessors * BLOCK;
     let mut program = CudaProgram::new("probe-fma", Decision::policy("fma", "measures multiply-adds"));

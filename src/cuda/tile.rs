@@ -331,7 +331,6 @@ pub(super) fn bandwidth(profile: &CudaProfile) -> f64 {
     (2e3 * f64::from(profile.memory_clock_khz) * f64::from(profile.memory_bus_bits) / 8.0).max(1e10)
 }
 
-/// Returns the rate of multiplication relative to an H100, where rates were measured.
 pub(super) fn relative_rate(profile: &CudaProfile) -> f64 {
     (f64::from(profile.multiprocessors) * f64::from(profile.clock_khz) / (132.0 * 1_980_000.0)).max(1e-3)
 }

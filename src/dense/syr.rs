@@ -77,7 +77,6 @@ impl Syr {
     }
 }
 
-/// Lowers an update by this many vectors.
 pub(super) fn update(
     op: &'static str, half: &HalfMatrix, alpha: f32, vectors: usize, variant: &str, profile: &DeviceProfile,
 ) -> Result<Program> {

@@ -124,7 +124,7 @@ impl Sweep<'_> {
     ) -> Result<Program> {
         let Self { op, dtype, n, .. } = self;
         let auto = || match (with_rest(profile), n.saturating_mul(dtype.size())) {
-            ((variant, most), bytes) if bytes as u64 % CUT != 0 && bytes < most => {
+            ((variant, most), bytes) if !(bytes as u64).is_multiple_of(CUT) && bytes < most => {
                 (variant, "one dispatch, also for elements behind the last vec4".to_owned())
             }
             _ => ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned()),

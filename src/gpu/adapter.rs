@@ -168,7 +168,6 @@ pub(super) fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
     profile(&adapter.get_info(), adapter.features(), &adapter.limits(), &shapes)
 }
 
-/// Describes a device or an adapter with these features and limits.
 pub(super) fn profile(
     info: &wgpu::AdapterInfo, features: wgpu::Features, limits: &wgpu::Limits,
     shapes: &[wgpu::CooperativeMatrixProperties],

@@ -123,7 +123,6 @@ impl Gpu {
     }
 }
 
-/// Says if binding `i` after the parameters is a uniform.
 fn binds_uniform(pipeline: &CachedPipeline, i: usize) -> bool {
     let found = pipeline.interface.bindings.iter().find(|b| b.index as usize == i + 1);
     found.is_some_and(|b| b.kind == BindingKind::Uniform)
@@ -228,7 +227,6 @@ impl Executable {
         known.map_or_else(|| self.bind_all(operands, scratch), Ok)
     }
 
-    /// Op, variant, operands and number of dispatches, for the log.
     fn description(&self, operands: &[RawSlice<'_>]) -> String {
         let Program { op, dispatches, operands: declared, .. } = &self.program;
         let sizes = described(declared.iter().map(|o| o.name).zip(operands.iter().copied()));

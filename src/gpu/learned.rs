@@ -99,7 +99,6 @@ impl Gpu {
         self.learned(|state| state.profile.choices.denied.clone())
     }
 
-    /// The device's profile for lowering, with the denied variants.
     pub(crate) fn planning_profile(&self) -> Arc<DeviceProfile> {
         self.learned(|state| state.profile.clone())
     }

@@ -265,7 +265,6 @@ impl Gpu {
     }
 }
 
-/// The kernels of these programs, each once.
 fn distinct<P: Borrow<Program>>(programs: impl IntoIterator<Item = P>) -> Vec<Kernel> {
     let mut kernels: Vec<Kernel> = Vec::new();
     let mut seen = HashSet::new();

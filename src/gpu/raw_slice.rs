@@ -27,7 +27,6 @@ impl<'a> RawSlice<'a> {
         Use { name, access, written: &self.memory.written, dtype: self.dtype, len: self.len }
     }
 
-    /// Words of memory as `len` elements of another type.
     pub(crate) fn of_words(words: &'a Buffer<u32>, dtype: DType, len: usize) -> Self {
         let whole = Slice::from(words).untyped();
         Self { dtype, len: len.min(words.len() * 4 / dtype.size()), ..whole }

@@ -69,6 +69,7 @@ pub struct Stored<'a, T> {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 pub trait HostDense {
+    /// Type of the elements.
     type Elem: Element;
 
     /// Returns rows and columns.

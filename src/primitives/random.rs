@@ -16,6 +16,7 @@ pub enum Distribution {
     },
     /// Normal, f32: `mean + deviation z`.
     Normal {
+        /// The mean.
         mean: f32,
         /// The standard deviation.
         deviation: f32,

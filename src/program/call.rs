@@ -14,6 +14,7 @@ pub trait Executor {
     /// The same without its element type.
     type RawSlice<'a>: Copy;
 
+    /// Returns the program.
     fn program(&self) -> &Self::Program;
 
     /// Returns the op's name, for errors.
@@ -22,6 +23,7 @@ pub trait Executor {
     /// Returns the program's operands, in order.
     fn operands(&self) -> &[Operand];
 
+    /// Removes the type from a slice.
     fn untyped<'a, T: Element>(slice: Self::Slice<'a, T>) -> Self::RawSlice<'a>;
 }
 

@@ -174,7 +174,6 @@ impl Decision {
     }
 }
 
-/// Whether an op's results must repeat their bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     /// Whether the results round, so that their bits depend on the order of combination.

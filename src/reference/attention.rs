@@ -190,7 +190,6 @@ fn rows<T: Number, K: Number, R>(
     results
 }
 
-/// Tells whether query i sees key j of `len`.
 pub(super) fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
     let place = i as i64 + len as i64 - op.queries as i64;
     let away = place - j as i64;

@@ -63,13 +63,11 @@ pub(crate) fn facts(text: &Expanded, entry: &str) -> Result<TextFacts> {
     }
 }
 
-/// Reads the declarations of a user's state for elements of f32, i32 or u32.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn state_text(text: &str, element: &str) -> Result<StateText> {
     state::state_text(text, element)
 }
 
-/// Reads the declarations of a user's state for elements of f32, i32 or u32.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn state_text(text: &str, element: &str) -> Result<StateText> {
     match CHECKS.get() {

@@ -348,7 +348,6 @@ fn target(total: usize, ranks: usize, rank: usize, piece: usize, pieces: usize) 
     whole.start + part(whole.len(), 2 * pieces - 1, (2 * piece).saturating_sub(1)).start
 }
 
-/// The first of `n` numbers for which a predicate does not hold that holds for all before it; else `n`.
 fn first_that_is_not(n: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {

@@ -109,6 +109,7 @@ pub enum Target {
     Jds,
     /// [`Sell`](super::Sell).
     Sell {
+        /// Rows in a slice.
         slice: usize,
         /// Rows in a sort window.
         window: usize,

@@ -96,7 +96,6 @@ impl Timeline {
     }
 }
 
-/// Times of one chunk on the device, by the host's clock or both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeviceTimes {
     pub(super) chunk: usize,

@@ -5,7 +5,6 @@ use crate::program::prelude::*;
 
 const FILE: &str = "sparse/cg_stream";
 const BLOCK: u32 = 256;
-/// Rows of a slice.
 pub(crate) const SLICE: usize = 32;
 /// Blocks for each multiprocessor of kernels that add up: as many as run at once.
 const BLOCKS: u32 = 8;

@@ -41,7 +41,6 @@ pub(crate) struct Division {
 /// How fast a division is on a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Percent of the peak rate that a processor full of such tiles reaches.
     pub(crate) percent: u32,
     /// Nanoseconds of a step of k where a processor has one tile.
     pub(crate) alone: u32,
@@ -72,7 +71,6 @@ impl Division {
         u64::from(self.tile.m / self.thread[0].max(1)) * u64::from(self.tile.n / self.thread[1].max(1))
     }
 
-    /// Counts the tiles of an m x n result.
     pub(crate) fn tiles(&self, m: usize, n: usize) -> u64 {
         let ProductTile { m: tile_m, n: tile_n, .. } = self.tile;
         (m as u64).div_ceil(tile_m.into()).saturating_mul((n as u64).div_ceil(tile_n.into()))

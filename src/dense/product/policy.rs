@@ -203,7 +203,6 @@ fn work(variant: &str, job: &ProductJob<'_>) -> Work {
     }
 }
 
-/// Predicts the seconds of `batch` products of f32 in tiles.
 pub(crate) fn batch_seconds(batch: usize, [m, n, k]: [usize; 3], profile: &DeviceProfile) -> f64 {
     let factors = 4.0 * batch as f64 * k as f64 * (m + n) as f64;
     let work = Work { batch, m, n, k, factor_bytes: 4.0, result_bytes: 4.0, factors, matrices: false };

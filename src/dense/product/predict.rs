@@ -51,7 +51,6 @@ impl Rates {
         bytes / self.bytes
     }
 
-    /// Seconds to copy `bytes`, which fit the cache or not.
     pub(crate) fn copy(&self, bytes: f64) -> f64 {
         bytes / if bytes < CACHE_BYTES { self.bytes * CACHE_RATE } else { self.bytes }
     }

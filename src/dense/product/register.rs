@@ -98,7 +98,6 @@ impl RegisterForm {
         }
     }
 
-    /// Describes a product, or the products of a batch.
     pub(super) fn new(job: &ProductJob<'_>, division: Division, double: bool) -> Self {
         let product = job.product;
         let any = Self::of(division);

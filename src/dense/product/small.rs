@@ -22,7 +22,6 @@ const SMALL_WORKGROUP_OF_VEC4S: u32 = 128;
 /// Maximum bytes of workgroup memory of `small`, so that many workgroups run side by side.
 const SMALL_BYTES: u64 = 12 << 10;
 
-/// The default thread tile of `small`.
 const SMALL_THREAD: [u32; 2] = [4, 4];
 
 /// The form of `small`: products that share a workgroup, and steps of k staged at a time.

@@ -15,7 +15,6 @@ pub(super) struct SplitK {
 }
 
 impl SplitK {
-    /// Takes the requested division, or one that suits.
     pub(super) fn check(variant: &str, atomic: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let suits = policy::fastest(variant, job).division;
         let division = job.product.division(suits, policy::register_thread);

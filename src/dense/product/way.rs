@@ -107,7 +107,6 @@ impl Way {
         }
     }
 
-    /// Writes the product; A and B are read.
     pub(super) fn lower(&self, division: Division, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         match self {
             Self::Elements => lower_elements(job, program),

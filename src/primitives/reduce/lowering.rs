@@ -210,7 +210,6 @@ impl<'a> ReduceLowering<'a> {
         self.monoid.spec()
     }
 
-    /// Returns the binding of the input that covers `chunk`, and the first element of the chunk in it.
     fn bind(&self, chunk: ReduceChunk) -> (Binding, u32) {
         let size = (self.dtype.size() * self.monoid.inputs()) as u64;
         let first = chunk.first_row * self.n + chunk.column;

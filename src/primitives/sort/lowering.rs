@@ -234,7 +234,6 @@ impl<'a> SortLowering<'a> {
         Some(Binding::operand(index, &self.program.operands))
     }
 
-    /// Adds the kernel that scans rows of counts, each by a workgroup or by a thread.
     fn scan_kernel(&mut self, by_thread: bool) -> usize {
         let spec = Spec::new().constant("WORKGROUP_SIZE", self.policy.walkers);
         let spec = if by_thread { spec.flag("RUNS", true) } else { spec };

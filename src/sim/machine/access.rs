@@ -16,7 +16,6 @@ fn bytes_of<'m>(bound: Bound, group: &'m mut Workgroup, resources: &'m mut [SimM
 }
 
 impl Machine<'_> {
-    /// Counts a post of the workgroup. Returns whether the workgroup must stop there.
     pub(super) fn stops_at_post(&mut self, group: &mut Workgroup) -> bool {
         group.posts += 1;
         let stops = self.stop_at == Some(group.posts);

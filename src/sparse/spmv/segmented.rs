@@ -6,7 +6,6 @@ use crate::program::prelude::*;
 use crate::sparse::MatrixLayout;
 use crate::sparse::by_row::order_of;
 
-/// Terms to add to rows, sorted by row.
 struct RowTerms {
     row_idxs: Binding,
     /// `None` if values are products already.
