@@ -1,9 +1,9 @@
 // Products by warpgroups (Hopper). Blocks stay and walk over tiles of C: one thread has the copy engine fill stages of
-// shared memory, and CONSUMERS warpgroups multiply them, each 64 rows by TILE_N columns of its tile. Two blocks may form
-// a cluster, of tiles one below the other (CLUSTER_M) or side by side (CLUSTER_N): each loads half of the factor that
-// they share, for both. Elements out of range arrive as zeros. The epilogue is included before.
-// A_MAJOR: rows of op(A) are innermost in memory; B_MAJOR: columns of op(B) are; tf32 and bytes have neither. SPLIT:
-// each f32 comes as two of tf32, in two places (gemm_pack.cu), and three of their four products are summed.
+// shared memory, and CONSUMERS warpgroups multiply them, each 64 rows by TILE_N columns of its tile. Two blocks may
+// form a cluster, of tiles one below the other (CLUSTER_M) or side by side (CLUSTER_N): each loads half of the factor
+// that they share, for both. Elements out of range arrive as zeros. The epilogue is included before. A_MAJOR: rows of
+// op(A) are innermost in memory; B_MAJOR: columns of op(B) are; tf32 and bytes have neither. SPLIT: each f32 comes as
+// two of tf32, in two places (gemm_pack.cu), and three of their four products are summed.
 #pragma once
 
 #include "cuda/hopper.cuh"

@@ -69,8 +69,8 @@ impl Multiprocessor {
     }
 
     /// Returns what WGSL kernels have of it through NVIDIA's Vulkan driver: at most 48 KiB of shared memory for all
-    /// blocks together. On an H100 (driver 580.159.04) blocks of 24,576 bytes run two at a time, of 24,832 one: a product
-    /// takes 940 us in place of 581.
+    /// blocks together. On an H100 (driver 580.159.04) blocks of 24,576 bytes run two at a time, of 24,832 one: a
+    /// product takes 940 us in place of 581.
     #[must_use]
     pub fn through_vulkan(self) -> Self {
         let shared_bytes = self.shared_bytes.map(|bytes| bytes.min(48 << 10));

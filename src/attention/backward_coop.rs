@@ -32,7 +32,7 @@ impl CoopPassTile {
     ///
     /// Microseconds of the passes on an H100 (Vulkan, driver 580.159.04), f16, B4 H16 T4096, by pairs x rows, walked
     /// rows, tiles. Head size 64: 1847, 2083, 3345 with 2 x 32, 16, 1; 1974, 2248, 2683 with 4 x 32, 16, 2; 3179, 3407,
-    /// 3661 with 2 x 32, 16, 2. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1.
+    /// 3661 with 2 x 32, 16, 2. Head size 128: 2462, 3323, 5227 with 4 x 32, 16, 1; 3546, 4591, 8552 with 2 x 32, 16, 1
     fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
         let tiles = match head_size {
             0..=64 => [[2, 32, 16, 1], [2, 32, 16, 1], [4, 32, 16, 2]],

@@ -20,8 +20,9 @@ kernel_params! {
 
 /// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
-/// 38.5, the second 38.3 and 34.6; 16 to 32 channels of 80 x 80, 7 x 7, the third 31.9 and 25.2. A step of k of 16 halves what the smaller tiles reach. The paces are fitted to 58 layers
-/// that were drawn, on the same card: the times of the tiles that they choose are 2.5 % above those of the best.
+/// 38.5, the second 38.3 and 34.6; 16 to 32 channels of 80 x 80, 7 x 7, the third 31.9 and 25.2. A step of k of 16
+/// halves what the smaller tiles reach. The paces are fitted to 58 layers that were drawn, on the same card: the times
+/// of the tiles that they choose are 2.5 % above those of the best.
 const CARD: &[Division] = &[
     Division::new([128, 128, 8], [8, 8]).pace(67, [1030, 6300]),
     Division::new([64, 128, 8], [8, 8]).pace(65, [610, 8500]),

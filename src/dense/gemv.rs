@@ -87,9 +87,8 @@ const VARIANTS: &[Variant] = &[
 /// 2048 x 2048 and 262144 x 16 on Mesa 22.3 and SwiftShader; 16 x 262144 takes three to five times as long.
 const LONG_COLUMN: usize = 256;
 
-/// With fewer columns times lanes of a subgroup most lanes of `tiled` are idle. us of `naive` and `tiled`:
-/// SwiftShader, four lanes, 8832 x 2 208, 859, 20000 x 8 845, 1146; Mesa 22.3, eight lanes, 8832 x 2 132, 122, 20000 x 8
-/// 410, 249.
+/// With fewer columns times lanes of a subgroup most lanes of `tiled` are idle. us of `naive` and `tiled`: SwiftShader,
+/// four lanes, 8832 x 2 208, 859, 20000 x 8 845, 1146; Mesa 22.3, eight lanes, 8832 x 2 132, 122, 20000 x 8 410, 249.
 const FEW_COLUMNS: usize = 32;
 
 impl Gemv {
