@@ -57,9 +57,9 @@ use crate::shader::Fragment;
 /// dispatch without scratch if a workgroup holds a channel.
 ///
 /// # Variants
-/// `parts` takes any shape. `resident` takes channels that 128 workgroups hold in registers and workgroup memory, of up
-/// to 2,097,152 elements at least (half of that unless planes are a multiple of 4), and an `x` within one binding.
-/// `auto` (the default) takes it on cards and, where a workgroup holds a channel, on every device.
+/// `parts` takes any shape. `resident` takes channels of up to 2,457,600 elements (half of that unless planes are a
+/// multiple of 4), cut into at most 200 tiles, and an `x` within one binding. `auto` (the default) takes it on cards
+/// and, where a workgroup holds a channel, on every device.
 ///
 /// # Errors
 /// - [`Shape`](ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.

@@ -144,7 +144,7 @@ impl RunsJob<'_> {
                 monoid.words().max(monoid.inputs() as u64) as u32,
                 if profile.features.subgroups { 1024 } else { 128 },
             );
-            let ScanPolicy { workgroup_size, vec4s } = policy(profile, n);
+            let ScanPolicy { workgroup_size, vec4s } = policy(profile, n, lookback);
             if monoid.has_state() {
                 let vec4s = match (profile.quirks.serial_workgroups, profile.features.subgroups) {
                     (true, true) => vec4s.min(4),

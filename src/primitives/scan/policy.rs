@@ -39,13 +39,12 @@ pub(super) fn policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
     ScanPolicy::of(profile, tile)
 }
 
-/// The tiles of a scan of states, `alone` in one pass without segments: vec4 are units of one vector.
-pub(super) fn state_policy(profile: &DeviceProfile, words: u64, alone: bool) -> ScanPolicy {
-    // A thread holds the prefix of each unit beside it, which takes more registers than `policy` allows for.
-    //
-    // Scans of 2^27 elements by `lookback` on an H100 (Vulkan, driver 580.159.04), in microseconds, of affine maps,
-    // recurrence, min-max, mean and variance, log-sum-exp: 953, 866, 949, 1374, 742 with 512 x 8; 1255, 1192, 1062,
-    // 1774, 915 with 512 x 4; 1024, 900, 993, 1341, 759 with 1024 x 8.
+/// The tiles of a scan of states in one pass, of all elements or of segments, or else in three kernels. vec4 are units
+/// of one vector.
+pub(super) fn state_policy(profile: &DeviceProfile, words: u64, one_pass: bool, segments: bool) -> ScanPolicy {
+    // 2^27 affine maps, recurrence, min-max, mean and variance, log-sum-exp on an H100 (Vulkan, driver 580.159.04) in
+    // 782, 599, 661, 715, 533 us (512 x 8: 815, 641, 658, 765, 560; affine maps 864 with 256 x 8, 934 with 1024 x 4).
+    // Segments of min-max, affine maps: 807, 987 (512 x 8: 900, 1006; 512 x 4: 909, 1005; 1024 x 8: 867, 1267).
     let tile = match words {
         0..0x4_0000 => (256, 2),
         0x40_0000.. if one_pass && segments => (256, 8),
