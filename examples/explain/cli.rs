@@ -222,14 +222,22 @@ struct Explained {
     seconds: Option<f64>,
 }
 
+/// The error of a request that no device takes.
+fn refused<T>(lowered: tilework::Result<T>) -> Option<Error> {
+    lowered.err().filter(|e| matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument))
+}
+
 fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let op = request.op();
     check_outputs(&request.picture)?;
     let material = request.material()?;
     // Reject what the device cannot run before opening it.
     let (auto, arrays) = request.build(&material, "auto", Fill::Blank)?;
-    if let Err(e) = auto.lower(&material.profile)
-        && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
+    if let Some(e) = refused(auto.lower(&material.profile))
+        && request.variants.iter().all(|v| match request.build(&material, v.name, Fill::Blank) {
+            Ok((call, _)) => refused(call.lower(&material.profile)).is_some(),
+            Err(_) => true,
+        })
     {
         return Err(e.into());
     }
@@ -249,9 +257,18 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         short(ceilings.fma_flop_per_second / ceilings.copy_bytes_per_second),
     );
     // As planned: a tuned choice, if there is one.
-    let program = gpu.lower_call(&auto)?;
-    let chosen = Some(program.variant());
-    text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
+    let chosen = match gpu.lower_call(&auto) {
+        Ok(program) => {
+            text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
+            Some(program.variant())
+        }
+        // An option that belongs to another variant.
+        Err(e) if e.kind() == ErrorKind::InvalidArgument => {
+            text += &format!("  auto     none: {e}\n");
+            None
+        }
+        Err(e) => return Err(e.into()),
+    };
     drop(auto);
     say(out, &text)?;
 

@@ -139,6 +139,18 @@ fn explain_predicts_without_running() {
 
 /// Runs the ignored test in a process with a cache directory of its own.
 #[test]
+fn explain_takes_options_that_only_the_named_variant_has() {
+    if gpu().is_none() {
+        return;
+    }
+    let words = "gemm --shape 64x64 --variant coarsened --thread-tile 1,4 --tile 16,64,16 --no-measure";
+    let (code, out, err) = PROGRAM.run(&words.split(' ').collect::<Vec<_>>());
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("auto     none: ") && !out.contains("chosen by auto"), "{out}");
+    line(&out, "coarsened");
+}
+
+#[test]
 fn explain_marks_tuned_choices() {
     if gpu().is_none() {
         return;
